@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * The spec: a plan file after reading, as plain structs.  Field tables in
+ * plan/schema.c fill it; nothing here is computed. */
+#ifndef MEMPLAN_SPEC_H
+#define MEMPLAN_SPEC_H
+
+#include "base/base.h"
+
+/* dtype.c: one row per element type */
+enum dtype { DT_FP32, DT_BF16, DT_FP16, DT_FP8, DT_INT64, DT_INT32, DT_UINT8, DT_BOOL, DT_N };
+struct dtype_row { const char *name; unsigned bytes; bool floating; };
+extern const struct dtype_row dtypes[DT_N];
+
+/* ---- model: a Hugging Face config.json, normalised (input/model.c) */
+enum norm_kind { NORM_RMS, NORM_RMS_GEMMA, NORM_LAYER };
+enum block_kind {             /* where the norms and residuals of a decoder layer are */
+	BLOCK_PRE,            /* x + attn(norm(x)); x + mlp(norm(x)) */
+	BLOCK_POST,           /* x + norm(attn(x)); x + norm(mlp(x)) (OLMo-2) */
+	BLOCK_FOUR,           /* x + norm(attn(norm(x))); x + norm(mlp(norm(x))) (Gemma-2/3) */
+	BLOCK_PARALLEL,       /* x + attn(norm1(x)) + mlp(norm2(x)); norm2 = norm1 where norms = 1 */
+};
+enum mlp_kind { MLP_GATED, MLP_GATED_FUSED, MLP_PLAIN };
+enum act_kind { ACT_SILU, ACT_GELU, ACT_GELU_TANH, ACT_GELU_NEW, ACT_GELU_BLOOM, ACT_RELU2, ACT_RELU };
+enum position_kind { POS_ROPE, POS_LEARNED, POS_ALIBI };
+enum qkv_kind { QKV_SPLIT, QKV_FUSED };
+enum qk_norm_kind { QKNORM_NONE, QKNORM_HEAD, QKNORM_FULL };
+
+struct vision { bool present; uint64_t depth, hidden, heads, ffn, patch, image, merge, temporal, out_hidden, channels;
+	uint64_t positions, deepstack; bool gated, rms; };
+
+struct model {
+	const char *name;              /* as the user wrote it, or the file's stem */
+	const char *model_type;        /* config.json model_type */
+	const struct family *family;   /* row of families[] */
+	uint64_t hidden, ffn, layers, heads, kv_heads, head_dim, vocab, positions;
+	bool tied;
+	enum act_kind act;
+	/* resolved from family and config */
+	bool q_bias, o_bias, mlp_bias, head_bias;
+	enum qk_norm_kind qk_norm;
+	uint64_t sliding_window;       /* 0: none */
+	const uint8_t *sliding;        /* per layer: 1 = sliding attention; layers entries */
+	double attn_softcap, final_softcap;   /* 0: none */
+	double dropout_attn, dropout_resid, dropout_embd;
+	double rotary_fraction;        /* share of head_dim that is rotated */
+	/* mixture of experts; experts 0: dense */
+	uint64_t experts, topk, moe_ffn, shared_experts, shared_ffn, first_dense, moe_every;
+	bool router_bias, shared_gate, expert_bias, attn_sinks;
+	/* multi-head latent attention; kv_lora 0: none */
+	uint64_t q_lora, kv_lora, qk_nope, qk_rope, v_dim;
+	uint64_t mtp_layers;
+	struct vision vision;
+	struct loc loc;
+};
+
+/* What a model family's code does, one row per config.json model_type (input/family.c). */
+struct family {
+	const char *model_type, *class_name;
+	enum norm_kind norm;
+	enum block_kind block;
+	unsigned norms;                /* norms per layer on the residual stream */
+	enum mlp_kind mlp;
+	enum act_kind act;             /* when the config names none */
+	enum position_kind position;
+	enum qkv_kind qkv;
+	enum qk_norm_kind qk_norm;
+	bool q_bias, o_bias, mlp_bias; /* defaults where the config has no flag */
+	bool tied;                     /* default of tie_word_embeddings */
+	const char *source;
+};
+extern const struct family families[];
+extern const size_t nfamily;
+
+/* ---- hardware: a calibration file (calibrations/NAME.yaml) */
+enum provenance { PROV_ASSUMED, PROV_DATASHEET, PROV_MEASURED };
+extern const char *const provenance_names[];
+struct constant { const char *name; uint64_t value; enum provenance prov; const char *source; bool set; };
+enum constant_id {
+	CONST_CAPACITY,               /* bytes the driver reports to a process */
+	CONST_CONTEXT,                /* CUDA context, bytes per process */
+	CONST_LIBRARY,                /* lazily loaded kernels and library state, bytes */
+	CONST_CUBLAS_WORKSPACE,       /* bytes per handle and stream, inside the allocator */
+	CONST_NCCL,                   /* bytes per communicator */
+	CONST_MEMORY_BANDWIDTH,       /* bytes/s */
+	CONST_MATRIX_RATE,            /* dense bf16 FLOP/s */
+	CONST_LINK_BANDWIDTH,         /* GPU to GPU, one way, bytes/s */
+	CONST_HOST_BANDWIDTH,         /* host to GPU over PCIe or C2C, one way, bytes/s */
+	CONST_SM_COUNT,               /* multiprocessors */
+	CONST_N
+};
+struct gpu { const char *name, *product; struct constant c[CONST_N]; };
+
+struct hardware {
+	const char *gpu_name; struct gpu gpu;
+	uint64_t gpus, gpus_per_node, host_memory, capacity;   /* capacity 0: the calibration's */
+	double headroom;                                       /* percent of capacity kept free */
+	struct loc loc_gpus;
+};
+
+/* ---- the rest of the plan */
+struct parallel {
+	uint64_t tensor, pipeline, virtual_stages, context, ulysses, expert, expert_tensor;
+	bool sequence;
+	uint64_t shard, replicate;     /* data parallel; shard is what ZeRO/FSDP divides by */
+	int zero;                      /* 0 DDP | 1 | 2 | 3 */
+	bool reshard_after_forward;
+	bool bucket_view;              /* DDP gradient_as_bucket_view */
+	double bucket_mb;              /* DDP bucket_cap_mb; 0: framework default (25, first bucket 1) */
+	uint64_t forward_prefetch, backward_prefetch;   /* FSDP: explicit prefetch depth, 0 = implicit */
+	bool cpu_offload;              /* FSDP CPUOffloadPolicy */
+	struct loc loc_tensor, loc_data, loc_zero, loc_pipeline;
+};
+
+struct precision {
+	enum dtype params, compute, gradients, reduce, master, optimizer;
+	bool autocast, grad_scaler;
+	struct loc loc;
+};
+
+enum optimizer_name { OPT_ADAMW, OPT_ADAM, OPT_SGD, OPT_ADAFACTOR, OPT_LION, OPT_ADAM8BIT };
+enum optimizer_impl { IMPL_FUSED, IMPL_FOREACH, IMPL_FORLOOP };
+struct optimizer {
+	enum optimizer_name name; enum optimizer_impl impl;
+	double momentum, weight_decay;
+	bool amsgrad;
+	struct loc loc;
+};
+
+struct train {
+	uint64_t micro_batch, seq_len, grad_accum;
+	double clip_grad_norm;         /* 0: off */
+	bool zero_grad_to_none;
+	bool hold_logits;              /* the model output outlives the loss, as in a loop that keeps `outputs` */
+	bool separate_labels;          /* labels are a tensor of their own */
+	bool position_ids;             /* the batch holds position_ids */
+	struct loc loc;
+};
+
+struct allocator_conf { bool expandable_segments; uint64_t max_split_size_mb; };
+
+/* one entry of `memory:`, a row of opts[] with its knobs */
+struct choice { const struct opt *opt; void *knobs; struct loc loc; };
+
+/* Logical operations that have several implementations; kernel/kernel.h has their rows. */
+enum kernel_op { K_ATTENTION, K_RMS_NORM, K_LAYER_NORM, K_ROPE, K_MLP, K_LOSS, K_EMBEDDING, K_LINEAR, K_N };
+
+struct spec {
+	const char *title;
+	int framework;                 /* row of profiles[] */
+	struct model model;
+	struct hardware hw;
+	struct parallel par;
+	struct precision prec;
+	struct optimizer optim;
+	struct train train;
+	int kernel[K_N];               /* row of kernels[op].rows */
+	struct loc loc_kernel[K_N];
+	VEC(struct choice) memory;
+	struct allocator_conf alloc;
+};
+
+#endif
