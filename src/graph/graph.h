@@ -70,11 +70,11 @@ struct block {
 	int32_t micro;                 /* micro-batch of its first call; -1: none */
 };
 
+/* What one call of a layer run hands to the next: the tensor that the first call finds in `outer` stands, from
+ * the second call on, for what the previous call left in `inner`. */
+struct carry { int32_t outer, inner; };   /* storages */
 /* A run of like layers of which only one is in the graph: `times` calls of the same blocks. */
 struct group { uint64_t times; int32_t first_layer; uint32_t period; VEC(struct carry) carries; };
-/* What one call of a group hands to the next: the outer tensor that the first call reads stands, from the
- * second call on, for what the previous call left in `inner`. */
-struct carry { int32_t outer, inner; };   /* storages */
 
 enum node_kind { NODE_CALL, NODE_SEQ };
 struct prog {                              /* a node of the program tree */
