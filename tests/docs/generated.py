@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Text that a command prints into a committed file is fresh: blocks of man pages, whole completion files."""
+import os
+
+import doctext
+
+BEGIN, END = '.\\" generated: ', '.\\" end generated'
+COMPLETIONS = {"completions/memplan.bash": "memplan completion bash", "completions/_memplan": "memplan completion zsh",
+               "completions/memplan.fish": "memplan completion fish"}
+
+edited, total = {}, 0
+for page in doctext.man_pages():
+    lines = doctext.read(page)
+    for i, line in enumerate(lines):
+        if line.startswith(BEGIN):
+            end = lines.index(END, i)
+            doctext.compare(page, i + 1, lines[i + 1:end], doctext.run(line[len(BEGIN):]),
+                            edited.setdefault(page, []))
+            total += 1
+for path, command in COMPLETIONS.items():
+    if os.path.exists(os.path.join(doctext.SRCDIR, os.path.dirname(path))):
+        doctext.compare(path, 0, doctext.read(path), doctext.run(command) + [""], edited.setdefault(path, []))
+        total += 1
+print("%d generated texts" % total)
+if total == 0:
+    raise SystemExit("nothing generated found")
+doctext.finish(edited)
