@@ -13,7 +13,7 @@ struct dtype_row { const char *name; unsigned bytes; bool floating; };
 extern const struct dtype_row dtypes[DT_N];
 
 /* ---- model: a Hugging Face config.json, normalised (input/model.c) */
-enum norm_kind { NORM_RMS, NORM_RMS_GEMMA, NORM_LAYER };
+enum norm_kind { NORM_RMS, NORM_RMS_GEMMA, NORM_LAYER, NORM_LAYER_PLAIN };   /* PLAIN: no weights (OLMo) */
 enum block_kind {             /* where the norms and residuals of a decoder layer are */
 	BLOCK_PRE,            /* x + attn(norm(x)); x + mlp(norm(x)) */
 	BLOCK_POST,           /* x + norm(attn(x)); x + norm(mlp(x)) (OLMo-2) */
@@ -26,13 +26,23 @@ enum position_kind { POS_ROPE, POS_LEARNED, POS_ALIBI };
 enum qkv_kind { QKV_SPLIT, QKV_FUSED };
 enum qk_norm_kind { QKNORM_NONE, QKNORM_HEAD, QKNORM_FULL };
 
-struct vision { bool present; uint64_t depth, hidden, heads, ffn, patch, image, merge, temporal, out_hidden, channels;
-	uint64_t positions, deepstack; bool gated, rms; };
+/* Vision towers by class: Qwen2-VL, Qwen2.5-VL and Qwen3-VL, SigLIP with Gemma-3's projector, InternViT. */
+enum vision_kind { VISION_NONE, VISION_QWEN2, VISION_QWEN2_5, VISION_QWEN3, VISION_SIGLIP, VISION_INTERN, VISION_N };
+struct vision {
+	bool present;
+	enum vision_kind kind;
+	uint64_t depth, hidden, heads, ffn, patch, image, merge, temporal, out_hidden, channels;
+	uint64_t positions;            /* rows of the position table; 0: rotary only */
+	uint64_t deepstack;            /* layers whose output has a merger of its own */
+	uint64_t window, full_blocks;  /* window attention: pixels; blocks with full attention; 0: all full */
+	bool gated, rms, bias, qk_norm;    /* bias: of q, k and v */
+};
 
 struct model {
 	const char *name;              /* as the user wrote it, or the file's stem */
 	const char *model_type;        /* config.json model_type */
-	const struct family *family;   /* row of families[] */
+	const struct family *family;   /* row of families[] of the language part, or a copy with what config switches */
+	const struct family *outer;    /* row of model_type; differs from family where there is a vision tower */
 	uint64_t hidden, ffn, layers, heads, kv_heads, head_dim, vocab, positions;
 	bool tied;
 	enum act_kind act;
@@ -46,6 +56,7 @@ struct model {
 	double rotary_fraction;        /* share of head_dim that is rotated */
 	/* mixture of experts; experts 0: dense */
 	uint64_t experts, topk, moe_ffn, shared_experts, shared_ffn, first_dense, moe_every;
+	const uint8_t *moe;            /* per layer: 1 = experts, 0 = dense MLP; layers entries */
 	bool router_bias, shared_gate, expert_bias, attn_sinks;
 	/* multi-head latent attention; kv_lora 0: none */
 	uint64_t q_lora, kv_lora, qk_nope, qk_rope, v_dim;
@@ -54,9 +65,25 @@ struct model {
 	struct loc loc;
 };
 
+enum param_layout { LAYOUT_LLAMA, LAYOUT_GPT2, LAYOUT_GPTJ, LAYOUT_NEOX, LAYOUT_FALCON, LAYOUT_BLOOM, LAYOUT_PHI, LAYOUT_N };
+enum window_rule {            /* which layers slide where layer_types is absent */
+	WINDOW_NEVER, WINDOW_ALL, WINDOW_PATTERN, WINDOW_FROM, WINDOW_EVEN_BELOW,
+};
+enum router_order { ROUTER_FIRST, ROUTER_LAST };   /* where the gate stands among the parameters of an MoE block */
+
 /* What a model family's code does, one row per config.json model_type (input/family.c). */
 struct family {
 	const char *model_type, *class_name;
+	enum param_layout layout;      /* names and order of parameters (kernel/params.c) */
+	const char *stem;              /* module that holds embedding, layers and final norm: "model" */
+	enum window_rule window;
+	enum router_order router;
+	bool experts_use_ffn;          /* expert width is intermediate_size */
+	bool router_bias, shared_gate, expert_bias, attn_sinks, head_bias;
+	int q_bias_key, o_bias_key, mlp_bias_key, qk_norm_key;   /* enum config_key that decides; 0: the flag below */
+	const char *text;              /* family of the language part; the rest of the row is then unused */
+	enum vision_kind vision;
+	const double *deflt;           /* by config_key: what the config class fills in; 0: none */
 	enum norm_kind norm;
 	enum block_kind block;
 	unsigned norms;                /* norms per layer on the residual stream */
