@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * The prediction for people: what is asked first comes first (does it fit,
+ * by how much), then the four levels of memory, where the peak is and what
+ * makes it, then what the answer rests on.  About 40 lines of 100 columns. */
+#include "report/report.h"
+
+#include "kernel/kernel.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { WIDTH = 100, INDENT = 14, BAR = 30, TOP_DEFAULT = 8, NAME_WIDTH = 40, SMALL_SHARE = 200 };
+
+static const char *shown(const struct style *st, uint64_t bytes)
+{
+	return fmt_bytes(st->a, bytes, st->unit);
+}
+
+static const char *label(const struct style *st, const char *s)
+{
+	return words_paint(st, PAINT_BOLD, arena_printf(st->a, "%-*s", INDENT, s));
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static void put_scope(FILE *f, const struct result *r, const struct style *st)
+{
+	const struct spec *s = r->spec;
+	const struct train *t = &s->train;
+	struct sb b = { .a = st->a };
+	sb_printf(&b, "%s (%s parameters", s->model.name ? s->model.name : "model", words_count(r->parameters, st->a));
+	if (r->trainable != r->parameters)
+		sb_printf(&b, ", %s trained", words_count(r->trainable, st->a));
+	sb_printf(&b, ") on %s; micro-batch %" PRIu64 " x %" PRIu64 " tokens", words_scope(s, st->a),
+		  t->micro_batch, t->seq_len);
+	if (t->grad_accum > 1)
+		sb_printf(&b, ", %" PRIu64 " accumulated", t->grad_accum);
+	sb_printf(&b, "; %s", dtypes[s->prec.compute].name);
+	if (s->prec.autocast)
+		sb_puts(&b, " autocast");
+	if (s->prec.params != s->prec.compute)
+		sb_printf(&b, " over %s parameters", dtypes[s->prec.params].name);
+	sb_puts(&b, "; whole training step, worst GPU");
+	words_wrap(f, sb_str(&b), 0, WIDTH, st);
+}
+
+static void put_verdict(FILE *f, const struct result *r, const struct style *st)
+{
+	uint64_t gap = r->fits ? r->limit - r->process : r->process - r->limit;
+	fputs(r->fits ? words_paint(st, PAINT_GOOD, "FITS") : words_paint(st, PAINT_BAD, "DOES NOT FIT"), f);
+	fprintf(f, ": needs %s of %s usable, %s %s (%.1f %%)\n\n", shown(st, r->process), shown(st, r->limit),
+		shown(st, gap), r->fits ? "to spare" : "too much", percent(gap, r->limit));
+}
+
+static void put_level(FILE *f, const struct style *st, const char *name, const char *value, const char *what)
+{
+	fprintf(f, "%s%12s   %s\n", label(st, name), value, what);
+}
+
+static void put_levels(FILE *f, const struct result *r, const struct style *st)
+{
+	put_level(f, st, "allocated", shown(st, r->allocated),
+		  arena_printf(st->a, "live tensors at the peak (first step %s, steady step %s)",
+			       shown(st, r->allocated_first), shown(st, r->allocated_steady)));
+	put_level(f, st, "reserved", r->reserved_known ? shown(st, r->reserved) : "not known",
+		  r->reserved_known ? "held by the caching allocator" : "no allocator model yet: fragmentation comes on top");
+	put_level(f, st, "process", shown(st, r->process),
+		  arena_printf(st->a, "%s + context, libraries, communicators: what the verdict compares",
+			       r->reserved_known ? "reserved" : "allocated"));
+	put_level(f, st, "device", shown(st, r->capacity),
+		  arena_printf(st->a, "%s less %g %% headroom: %s usable",
+			       r->spec->hw.gpu_name ? r->spec->hw.gpu_name : "the GPU",
+			       r->spec->hw.headroom, shown(st, r->limit)));
+	fprintf(f, "%s", label(st, "peak"));
+	words_wrap(f, words_peak(r, st->a), INDENT, WIDTH, st);
+}
+
+static const char *bar(const struct style *st, uint64_t part, uint64_t whole)
+{
+	struct sb b = { .a = st->a };
+	uint64_t n = whole ? (uint64_t)((double)part / (double)whole * BAR + 0.5) : 0;
+	for (uint64_t i = 0; i < n; i++)
+		sb_puts(&b, st->utf8 ? "█" : "#");
+	return sb_str(&b);
+}
+
+static void put_class(FILE *f, const struct style *st, const char *name, uint64_t bytes, uint64_t whole)
+{
+	const char *b = bar(st, bytes, whole);
+	fprintf(f, "  %-20s %12s %5.1f %%%s%s\n", name, shown(st, bytes), percent(bytes, whole), *b ? "  " : "", b);
+}
+
+/* Classes below half a percent share one line. */
+static void put_classes(FILE *f, const struct result *r, const struct style *st)
+{
+	uint64_t rest = 0;
+	size_t nrest = 0, last = 0;
+	fprintf(f, "\n%s\n", words_paint(st, PAINT_BOLD, "by class, at the peak"));
+	for (size_t i = 0; i < r->nclass; i++) {
+		if (r->by_class[i].bytes >= r->allocated / SMALL_SHARE) {
+			put_class(f, st, class_names[r->by_class[i].cls], r->by_class[i].bytes, r->allocated);
+			continue;
+		}
+		rest = add_u64(rest, r->by_class[i].bytes);
+		nrest++;
+		last = i;
+	}
+	if (nrest)
+		put_class(f, st, nrest == 1 ? class_names[r->by_class[last].cls]
+			  : arena_printf(st->a, "%zu small classes", nrest), rest, r->allocated);
+}
+
+static void put_tensors(FILE *f, const struct result *r, const struct style *st)
+{
+	size_t top = st->top ? st->top : TOP_DEFAULT, n = top < r->ntensor ? top : r->ntensor, width = 12;
+	for (size_t i = 0; i < n; i++) {
+		size_t w = utf8_width(r->by_tensor[i].name);
+		width = w > NAME_WIDTH ? NAME_WIDTH : w > width ? w : width;
+	}
+	fprintf(f, "\n%s\n", words_paint(st, PAINT_BOLD,
+		arena_printf(st->a, "%zu largest of %zu kinds of tensors at the peak", n, r->ntensor)));
+	for (size_t i = 0; i < n; i++) {
+		const struct tensor_bytes *t = &r->by_tensor[i];
+		const char *name = utf8_cut(st->a, t->name, width, st->utf8);
+		fprintf(f, "  %s%*s %4" PRIu64 " x %12s  %s\n", name, (int)(width - utf8_width(name)), "", t->count,
+			shown(st, t->count ? t->bytes / t->count : t->bytes),
+			words_paint(st, PAINT_DIM, utf8_cut(st->a, words_formula(st, t->formula), WIDTH - width - 26, st->utf8)));
+	}
+}
+
+/* All micro-batches of a window in one line: start of the first, highest peak, end of the last. */
+static bool window_sum(const struct result *r, enum window w, bool steady, struct window_peak *out)
+{
+	bool any = false;
+	for (size_t i = 0; i < r->nwindow; i++) {
+		const struct window_peak *x = &r->windows[i];
+		if (x->window != w || (x->step > 1) != steady)
+			continue;
+		if (!any)
+			*out = *x;
+		if (x->peak > out->peak)
+			out->peak = x->peak;
+		out->end = x->end;
+		any = true;
+	}
+	return any;
+}
+
+static void put_window(FILE *f, const struct result *r, const struct style *st, bool any, const struct window_peak *w)
+{
+	if (!any) {
+		fprintf(f, " %12s %12s %12s", "-", "-", "-");
+		return;
+	}
+	const char *peak = arena_printf(st->a, "%12s", shown(st, w->peak));
+	fprintf(f, " %12s %s %12s", shown(st, w->start),
+		w->peak == r->allocated ? words_paint(st, PAINT_BOLD, peak) : peak, shown(st, w->end));
+}
+
+static void put_windows(FILE *f, const struct result *r, const struct style *st)
+{
+	const char *head = arena_printf(st->a, "%-10s %12s %12s %12s  %12s %12s %12s", "allocated",
+					"first start", "peak", "end", "steady start", "peak", "end");
+	fprintf(f, "\n%s\n", words_paint(st, PAINT_BOLD, head));
+	for (unsigned w = 0; w < WIN_N; w++) {
+		struct window_peak first = { 0 }, steady = { 0 };
+		bool has_first = window_sum(r, w, false, &first), has_steady = window_sum(r, w, true, &steady);
+		if (!has_first && !has_steady)
+			continue;
+		fprintf(f, "  %-8s", window_names[w]);
+		put_window(f, r, st, has_first, &first);
+		fputc(' ', f);
+		put_window(f, r, st, has_steady, &steady);
+		fputc('\n', f);
+	}
+}
+
+/* Constants of the calibration are bytes unless their name says otherwise. */
+static const char *constant_shown(const struct style *st, const struct used_constant *c)
+{
+	static const struct { const char *end, *unit; } rates[] = {
+		{ "bandwidth", "GB/s" }, { "rate", "GFLOP/s" },
+	};
+	size_t n = strlen(c->name);
+	for (size_t i = 0; i < COUNT(rates); i++) {
+		size_t m = strlen(rates[i].end);
+		if (n >= m && !strcmp(c->name + n - m, rates[i].end))
+			return arena_printf(st->a, "%.0f %s", (double)c->value / 1e9, rates[i].unit);
+	}
+	return n >= 5 && !strcmp(c->name + n - 5, "count") ? fmt_count(st->a, c->value) : shown(st, c->value);
+}
+
+static void put_rests_on(FILE *f, const struct result *r, const struct style *st)
+{
+	struct sb b = { .a = st->a };
+	fprintf(f, "\n%s%s pinned, %s pageable, per process\n", label(st, "host"),
+		shown(st, r->host_pinned), shown(st, r->host_pageable));
+	for (size_t i = 0; i < r->nconstant; i++)
+		sb_printf(&b, "%s%s %s (%s)", i ? ", " : "", r->constants[i].name, constant_shown(st, &r->constants[i]),
+			  provenance_names[r->constants[i].prov]);
+	if (r->nconstant) {
+		fputs(label(st, "constants"), f);
+		words_wrap(f, sb_str(&b), INDENT, WIDTH, st);
+	}
+	b = (struct sb){ .a = st->a };
+	for (size_t i = 0; i < r->nnot_modelled; i++)
+		sb_printf(&b, "%s%s", i ? ", " : "", r->not_modelled[i]);
+	if (r->nnot_modelled) {
+		fputs(label(st, "not modelled"), f);
+		words_wrap(f, sb_str(&b), INDENT, WIDTH, st);
+	}
+	if (r->advice) {
+		fputs(label(st, "advice"), f);
+		words_wrap(f, r->advice, INDENT, WIDTH, st);
+	}
+}
+
+void predict_text(FILE *f, const struct result *r, const struct style *st)
+{
+	put_scope(f, r, st);
+	put_verdict(f, r, st);
+	put_levels(f, r, st);
+	put_classes(f, r, st);
+	put_tensors(f, r, st);
+	put_windows(f, r, st);
+	put_rests_on(f, r, st);
+}
