@@ -30,18 +30,37 @@ static void put_dimensions(FILE *f, size_ref x, const struct style *st)
 		fprintf(f, "  %-8s = %-14s %s\n", dim[i]->dim, fmt_count(st->a, dim[i]->value), dim[i]->doc ? dim[i]->doc : "");
 }
 
-static void put_equation(FILE *f, const char *left, size_ref x, const struct style *st)
+static void put_formula(FILE *f, const char *left, size_ref x, const struct style *st)
 {
 	fprintf(f, "%s = ", left);
-	words_wrap(f, words_formula(st, x), 4, WIDTH, st);
-	put_dimensions(f, x, st);
+	words_wrap(f, words_formula(st, x), utf8_width(left) + 3, WIDTH, st);
+}
+
+static void put_value(FILE *f, const char *left, size_ref x, const struct style *st)
+{
 	fprintf(f, "%s = %s bytes (%s)\n", left, fmt_count(st->a, x->value), fmt_bytes(st->a, x->value, st->unit));
+}
+
+/* The same expression with every dimension replaced by its value. */
+static size_ref with_numbers(struct arena *a, size_ref x)
+{
+	struct size *y = NEW(a, struct size);
+	*y = *x;
+	if (x->kind == SIZE_DIM)
+		y->dim = arena_printf(a, "%" PRIu64, x->value);
+	if (x->a)
+		y->a = with_numbers(a, x->a);
+	if (x->b)
+		y->b = with_numbers(a, x->b);
+	return y;
 }
 
 void explain_formula(FILE *f, const struct result *r, const struct style *st)
 {
 	explain_head(f, r, st);
-	put_equation(f, "peak", r->formula, st);
+	put_formula(f, "peak", r->formula, st);
+	put_dimensions(f, r->formula, st);
+	put_value(f, "peak", r->formula, st);
 }
 
 /* ---- one tensor */
@@ -140,7 +159,11 @@ bool explain_why(FILE *f, const struct result *r, const char *name, const char *
 			r->allocated ? 100.0 * (double)t->bytes / (double)r->allocated : 0.0);
 	else
 		fputs("not alive at the peak\n", f);
-	put_equation(f, "  bytes", t && t->formula ? t->formula : s->size, st);
+	size_ref size = t && t->formula ? t->formula : s->size;
+	put_formula(f, "  bytes", size, st);
+	put_formula(f, "       ", with_numbers(st->a, size), st);
+	put_value(f, "       ", size, st);
+	put_dimensions(f, size, st);
 	fprintf(f, "  rule       %s\n", t && t->rule ? t->rule : s && s->rule ? s->rule : "-");
 	if (t ? t->by : s->by)
 		fprintf(f, "  changed by %s\n", t ? t->by : s->by);

@@ -27,15 +27,16 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
+/* What was asked: model, GPUs, parallelism, batch, precision, and that it is the whole step. */
 static void put_scope(FILE *f, const struct result *r, const struct style *st)
 {
 	const struct spec *s = r->spec;
 	const struct train *t = &s->train;
 	struct sb b = { .a = st->a };
-	sb_printf(&b, "%s (%s parameters", s->model.name ? s->model.name : "model", words_count(r->parameters, st->a));
+	sb_printf(&b, "%s, %s parameters", s->model.name ? s->model.name : "model", words_count(r->parameters, st->a));
 	if (r->trainable != r->parameters)
-		sb_printf(&b, ", %s trained", words_count(r->trainable, st->a));
-	sb_printf(&b, ") on %s; micro-batch %" PRIu64 " x %" PRIu64 " tokens", words_scope(s, st->a),
+		sb_printf(&b, " (%s trained)", words_count(r->trainable, st->a));
+	sb_printf(&b, ", on %s; micro-batch %" PRIu64 " of %" PRIu64 " tokens", words_scope(s, st->a),
 		  t->micro_batch, t->seq_len);
 	if (t->grad_accum > 1)
 		sb_printf(&b, ", %" PRIu64 " accumulated", t->grad_accum);
@@ -44,7 +45,7 @@ static void put_scope(FILE *f, const struct result *r, const struct style *st)
 		sb_puts(&b, " autocast");
 	if (s->prec.params != s->prec.compute)
 		sb_printf(&b, " over %s parameters", dtypes[s->prec.params].name);
-	sb_puts(&b, "; whole training step, worst GPU");
+	sb_puts(&b, "; whole training step on the fullest GPU");
 	words_wrap(f, sb_str(&b), 0, WIDTH, st);
 }
 
@@ -116,19 +117,19 @@ static void put_classes(FILE *f, const struct result *r, const struct style *st)
 
 static void put_tensors(FILE *f, const struct result *r, const struct style *st)
 {
-	size_t top = st->top ? st->top : TOP_DEFAULT, n = top < r->ntensor ? top : r->ntensor, width = 12;
+	size_t top = st->top ? st->top : TOP_DEFAULT, n = top < r->ntensor ? top : r->ntensor, width = 20;
 	for (size_t i = 0; i < n; i++) {
 		size_t w = utf8_width(r->by_tensor[i].name);
 		width = w > NAME_WIDTH ? NAME_WIDTH : w > width ? w : width;
 	}
-	fprintf(f, "\n%s\n", words_paint(st, PAINT_BOLD,
-		arena_printf(st->a, "%zu largest of %zu kinds of tensors at the peak", n, r->ntensor)));
+	fprintf(f, "\n%s\n", words_paint(st, PAINT_BOLD, arena_printf(st->a, "%-*s %12s %7s  formula", (int)width + 2,
+		arena_printf(st->a, "%zu of %zu tensors", n, r->ntensor), "bytes", "count")));
 	for (size_t i = 0; i < n; i++) {
 		const struct tensor_bytes *t = &r->by_tensor[i];
 		const char *name = utf8_cut(st->a, t->name, width, st->utf8);
-		fprintf(f, "  %s%*s %4" PRIu64 " x %12s  %s\n", name, (int)(width - utf8_width(name)), "", t->count,
-			shown(st, t->count ? t->bytes / t->count : t->bytes),
-			words_paint(st, PAINT_DIM, utf8_cut(st->a, words_formula(st, t->formula), WIDTH - width - 26, st->utf8)));
+		fprintf(f, "  %s%*s %12s %7" PRIu64 "  %s\n", name, (int)(width - utf8_width(name)), "",
+			shown(st, t->bytes), t->count, words_paint(st, PAINT_DIM,
+				utf8_cut(st->a, words_formula(st, t->formula), WIDTH - width - 26, st->utf8)));
 	}
 }
 
