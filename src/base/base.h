@@ -5,6 +5,7 @@
 #ifndef MEMPLAN_BASE_H
 #define MEMPLAN_BASE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@ void *arena_alloc(struct arena *a, size_t n); /* zeroed, aligned for any type */
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
 #define NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
 #define NEWN(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
@@ -41,7 +43,8 @@ void sb_printf(struct sb *b, const char *fmt, ...) __attribute__((format(printf,
 void sb_puts(struct sb *b, const char *s);
 const char *sb_str(struct sb *b);             /* never NULL */
 
-/* Nearest of names[0..n) to s by Damerau-Levenshtein distance <= max(1, len/3); NULL when none is near. */
+/* Nearest of names[0..n) to s by Damerau-Levenshtein distance <= max(1, len/3), else the shortest that s begins;
+ * NULL when none is near. */
 const char *nearest(const char *s, const char *const *names, size_t n);
 
 /* ---- units.c: people see GiB (2^30) with the unit */
@@ -74,7 +77,10 @@ static inline uint64_t round_up_u64(uint64_t a, uint64_t m)
 }
 
 /* ---- diag.c: user errors are collected (up to 20), sorted by place, shown with source line, caret and suggestion */
-struct source { const char *name, *text; size_t len; };         /* text NULL: lines cannot be shown */
+struct source {
+	const char *name, *text; size_t len;   /* text NULL: lines cannot be shown */
+	bool bare;                             /* one line whose number says nothing: "--set #2" */
+};
 struct loc { const struct source *src; int line, col, len; };   /* 1-based; line 0: no place in the file */
 enum severity { SEV_WARNING, SEV_ERROR };
 struct diag;

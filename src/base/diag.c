@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * Diagnostics: messages are collected, sorted by place and shown with their
+ * source line, a caret and a hint.  Columns count code points, as libyaml
+ * does.  Long lines (a config.json on one line) show the part around the
+ * caret. */
+#include "base/base.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PER_SEVERITY = 20, SHOWN = 110, BEFORE = 60 };
+
+struct message {
+	struct loc loc;
+	enum severity sev;
+	bool refusal;
+	const char *text, *hint;
+	size_t order, source_order;    /* of arrival; of its source's first message */
+};
+
+struct diag {
+	struct arena *a;
+	VEC(struct message) v;
+	size_t count[2];               /* by severity */
+	bool input, refused, dropped, too_many;
+};
+
+struct diag *diag_new(struct arena *a)
+{
+	struct diag *d = NEW(a, struct diag);
+
+	d->a = a;
+	return d;
+}
+
+static void add(struct diag *d, enum severity sev, bool refusal, struct loc loc, const char *fmt, va_list ap)
+{
+	size_t first = 0;
+
+	d->dropped = d->count[sev] == MAX_PER_SEVERITY;
+	if (d->dropped) {
+		d->too_many = d->too_many || sev == SEV_ERROR;
+		return;
+	}
+	while (first < d->v.n && d->v.v[first].loc.src != loc.src)
+		first++;
+	d->count[sev]++;
+	*VEC_PUSH(d->a, &d->v) = (struct message){
+		.loc = loc, .sev = sev, .refusal = refusal, .text = arena_vprintf(d->a, fmt, ap),
+		.order = d->v.n, .source_order = first,
+	};
+}
+
+void diag_error(struct diag *d, struct loc loc, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(d, SEV_ERROR, false, loc, fmt, ap);
+	va_end(ap);
+	d->input = true;
+}
+
+void diag_warn(struct diag *d, struct loc loc, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(d, SEV_WARNING, false, loc, fmt, ap);
+	va_end(ap);
+}
+
+void diag_refuse(struct diag *d, struct loc loc, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(d, SEV_ERROR, true, loc, fmt, ap);
+	va_end(ap);
+	d->refused = true;
+}
+
+void diag_hint(struct diag *d, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (d->dropped || d->v.n == 0)
+		return;
+	va_start(ap, fmt);
+	d->v.v[d->v.n - 1].hint = arena_vprintf(d->a, fmt, ap);
+	va_end(ap);
+}
+
+int diag_status(const struct diag *d)
+{
+	return d->input ? EXIT_INPUT : d->refused ? EXIT_NO_ANSWER : 0;
+}
+
+size_t diag_count(const struct diag *d, enum severity s)
+{
+	return d->count[s];
+}
+
+const char *diag_text(const struct diag *d, enum severity s, size_t i)
+{
+	for (size_t k = 0; k < d->v.n; k++)
+		if (d->v.v[k].sev == s && i-- == 0)
+			return d->v.v[k].text;
+	return NULL;
+}
+
+/* ---- printing */
+
+static int by_place(const void *x, const void *y)
+{
+	const struct message *a = *(const struct message *const *)x, *b = *(const struct message *const *)y;
+
+	if (a->source_order != b->source_order)
+		return a->source_order < b->source_order ? -1 : 1;
+	if (a->loc.line != b->loc.line)
+		return a->loc.line < b->loc.line ? -1 : 1;
+	if (a->loc.col != b->loc.col)
+		return a->loc.col < b->loc.col ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+/* Line number `line` of the source, without its end; NULL when there is none. */
+static const char *line_find(const struct source *src, int line, size_t *len)
+{
+	const char *p, *end, *stop;
+
+	if (!src || !src->text || line < 1)
+		return NULL;
+	p = src->text;
+	end = p + src->len;
+	while (--line > 0) {
+		p = memchr(p, '\n', (size_t)(end - p));
+		if (!p)
+			return NULL;
+		p++;
+	}
+	stop = memchr(p, '\n', (size_t)(end - p));
+	*len = (size_t)((stop ? stop : end) - p);
+	if (*len > 0 && p[*len - 1] == '\r')
+		--*len;
+	return p;
+}
+
+static bool continues(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Bytes that the first n code points of s take. */
+static size_t points_bytes(const char *s, size_t len, int n)
+{
+	size_t i = 0;
+
+	while (i < len && n-- > 0)
+		for (i++; i < len && continues(s[i]); i++)
+			;
+	return i;
+}
+
+static void put_line(FILE *f, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		putc(c == '\t' ? '\t' : c < 0x20 || c == 0x7f ? '?' : c, f);
+	}
+}
+
+/* Blanks under the first n bytes of s, tabs under tabs. */
+static void put_blank(FILE *f, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s[i] == '\t' || !continues(s[i]))
+			putc(s[i] == '\t' ? '\t' : ' ', f);
+}
+
+static void put_excerpt(FILE *f, const struct message *m)
+{
+	size_t len = 0, at, from = 0, shown;
+	const char *s = line_find(m->loc.src, m->loc.line, &len);
+	bool bare = s && m->loc.src->bare;
+	int caret = m->loc.len > 0 ? m->loc.len : 1;
+
+	if (!s) {
+		if (m->hint)
+			fprintf(f, "      | %s\n", m->hint);
+		return;
+	}
+	at = points_bytes(s, len, m->loc.col - 1);
+	if (at > BEFORE && len > SHOWN) {
+		from = at - BEFORE;
+		while (from > 0 && continues(s[from]))
+			from--;
+	}
+	shown = points_bytes(s + from, len - from, SHOWN);
+	if (bare)
+		fputs("      | ", f);
+	else
+		fprintf(f, "%5d | ", m->loc.line);
+	fputs(from ? "..." : "", f);
+	put_line(f, s + from, shown);
+	fprintf(f, "%s\n      | %s", from + shown < len ? "..." : "", from ? "   " : "");
+	put_blank(f, s + from, at - from);
+	putc('^', f);
+	for (int i = 1; i < caret && i < SHOWN - BEFORE; i++)
+		putc('~', f);
+	fprintf(f, "%s%s\n", m->hint ? " " : "", m->hint ? m->hint : "");
+}
+
+static void put_message(FILE *f, const struct message *m)
+{
+	const struct loc *l = &m->loc;
+	const char *what = m->sev == SEV_WARNING ? "warning" : m->refusal ? "unsupported" : "error";
+
+	fputs(l->src ? l->src->name : "memplan", f);
+	if (l->src && l->line > 0 && !l->src->bare)
+		fprintf(f, ":%d:%d", l->line, l->col);
+	fprintf(f, ": %s: %s\n", what, m->text);
+	put_excerpt(f, m);
+}
+
+void diag_print(const struct diag *d, FILE *f)
+{
+	const struct message **m = NEWN(d->a, const struct message *, d->v.n + 1);
+
+	for (size_t i = 0; i < d->v.n; i++)
+		m[i] = &d->v.v[i];
+	qsort(m, d->v.n, sizeof *m, by_place);
+	for (size_t i = 0; i < d->v.n; i++)
+		put_message(f, m[i]);
+	if (d->too_many)
+		fputs("memplan: too many errors\n", f);
+}
