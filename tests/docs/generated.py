@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Text that a command prints into a committed file is fresh: blocks of man pages, whole completion files."""
+"""Text that a command prints into a committed file is fresh: blocks of documents, whole completion files."""
 import os
 
 import doctext
 
-BEGIN, END = '.\\" generated: ', '.\\" end generated'
+MARKS = {"md": ("<!-- generated: ", " -->", "<!-- end generated -->"), "mdoc": ('.\\" generated: ', "", '.\\" end generated')}
 COMPLETIONS = {"completions/memplan.bash": "memplan completion bash", "completions/_memplan": "memplan completion zsh",
                "completions/memplan.fish": "memplan completion fish"}
 
 edited, total = {}, 0
-for page in doctext.man_pages():
+for page in doctext.MARKDOWN + doctext.man_pages():
+    begin, tail, last = MARKS["md" if page.endswith(".md") else "mdoc"]
     lines = doctext.read(page)
     for i, line in enumerate(lines):
-        if line.startswith(BEGIN):
-            end = lines.index(END, i)
-            doctext.compare(page, i + 1, lines[i + 1:end], doctext.run(line[len(BEGIN):]),
-                            edited.setdefault(page, []))
+        if line.startswith(begin):
+            end = lines.index(last, i)
+            command = line.removeprefix(begin).removesuffix(tail)
+            doctext.compare(page, i + 1, lines[i + 1:end], doctext.run(command), edited.setdefault(page, []))
             total += 1
 for path, command in COMPLETIONS.items():
     if os.path.exists(os.path.join(doctext.SRCDIR, os.path.dirname(path))):
