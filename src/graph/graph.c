@@ -66,7 +66,7 @@ tensor_id graph_tensor(struct graph *g, int32_t storage, enum dtype dt, unsigned
 {
 	struct tensor *t = VEC_PUSH(g->a, &g->tensors);
 	assert(ndim <= MAX_DIMS);
-	*t = (struct tensor){ .storage = storage, .ndim = (uint8_t)ndim, .dtype = (uint8_t)dt, .node = -1 };
+	*t = (struct tensor){ .storage = storage, .ndim = (uint8_t)ndim, .dtype = (uint8_t)dt, .node = -1, .param = -1 };
 	uint64_t stride = 1;
 	for (unsigned i = ndim; i-- > 0;) {
 		t->dim[i] = dims[i];

@@ -32,6 +32,7 @@ struct tensor {
 	bool needs_grad;
 	bool is_view;                  /* made by a view op: its storage has another referent */
 	int32_t node, out;             /* autograd node that made it and which of its outputs; -1: leaf */
+	int32_t param;                 /* index of the parameter it holds; -1: none */
 	size_ref dim[MAX_DIMS];
 	uint64_t stride[MAX_DIMS];
 };

@@ -87,7 +87,7 @@ const struct family families[] = {
 	  .deflt = DEFAULTS(DIMS(4096, 11008, 32, 32, 0, 50304, 2048)) },
 	{ .model_type = "olmo2", .class_name = "Olmo2ForCausalLM", .stem = "model", .norms = 2, .block = BLOCK_POST,
 	  .qk_norm = QKNORM_FULL, .q_bias_key = KEY_ATTENTION_BIAS, .o_bias_key = KEY_ATTENTION_BIAS,
-	  .source = "models/olmo2",
+	  .norm = NORM_RMS_LATE_CAST, .source = "models/olmo2",
 	  .deflt = DEFAULTS(DIMS(4096, 11008, 32, 32, 0, 50304, 2048)) },
 	{ .model_type = "mixtral", .class_name = "MixtralForCausalLM", .stem = "model", .norms = 2,
 	  .experts_use_ffn = true, .window = WINDOW_ALL, .source = "models/mixtral",

@@ -13,7 +13,7 @@ struct dtype_row { const char *name; unsigned bytes; bool floating; };
 extern const struct dtype_row dtypes[DT_N];
 
 /* ---- model: a Hugging Face config.json, normalised (input/model.c) */
-enum norm_kind { NORM_RMS, NORM_RMS_GEMMA, NORM_LAYER, NORM_LAYER_PLAIN };   /* PLAIN: no weights (OLMo) */
+enum norm_kind { NORM_RMS, NORM_RMS_LATE_CAST, NORM_RMS_GEMMA, NORM_LAYER, NORM_LAYER_PLAIN };   /* PLAIN: no weights (OLMo) */
 enum block_kind {             /* where the norms and residuals of a decoder layer are */
 	BLOCK_PRE,            /* x + attn(norm(x)); x + mlp(norm(x)) */
 	BLOCK_POST,           /* x + norm(attn(x)); x + norm(mlp(x)) (OLMo-2) */
@@ -35,7 +35,7 @@ struct vision {
 	uint64_t positions;            /* rows of the position table; 0: rotary only */
 	uint64_t deepstack;            /* layers whose output has a merger of its own */
 	uint64_t window, full_blocks;  /* window attention: pixels; blocks with full attention; 0: all full */
-	bool gated, rms, bias, qk_norm;    /* bias: of q, k and v */
+	bool gated, rms, bias, qk_norm, head;    /* bias: of q, k and v; head: attention pooling head (SigLIP) */
 };
 
 struct model {

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * Scaled dot-product attention back ends.  Outputs lie in memory as
+ * [B,S,H,d]; workspaces are those of the CUDA kernels (flash_api.cpp,
+ * mem_eff_attention, torch 2.14.1). */
+#include "kernel/aten/aten.h"
+
+static tensor_id workspace(struct tape *t, enum dtype dt, size_ref n)
+{
+	int32_t cls = t->cls;
+	t->cls = CLASS_WORKSPACE;
+	tensor_id x = tape_tensor(t, dt, 1, &n);
+	t->cls = cls;
+	return x;
+}
+
+struct heads { size_ref B, H, K, S, Sk, d, dv; };
+
+static struct heads heads(struct tape *t, tensor_id q, tensor_id k, tensor_id v)
+{
+	const struct tensor *a = T(t, q), *b = T(t, k);
+	return (struct heads){ a->dim[0], a->dim[1], b->dim[1], a->dim[2], b->dim[2], a->dim[3], T(t, v)->dim[3] };
+}
+
+static uint64_t attention_flops(const struct heads *x)
+{
+	uint64_t n = mul_u64(mul_u64(x->B->value, x->H->value), mul_u64(x->S->value, x->Sk->value));
+	return mul_u64(n, 2 * (x->d->value + x->dv->value));
+}
+
+/* [B,H,S,d] in [B,S,H,d] memory */
+static tensor_id bshd(struct tape *t, enum dtype dt, size_ref B, size_ref H, size_ref S, size_ref d)
+{
+	tensor_id x = tape_tensor(t, dt, 4, SHAPE(B, H, S, d));
+	T(t, x)->stride[0] = H->value * S->value * d->value;
+	T(t, x)->stride[1] = d->value;
+	T(t, x)->stride[2] = H->value * d->value;
+	return x;
+}
+
+static size_ref mul4(struct tape *t, size_ref a, size_ref b, size_ref c, size_ref d)
+{
+	return size_mul(t->a, size_mul(t->a, a, b), size_mul(t->a, c, d));
+}
+
+/* ---- flash */
+
+static size_t flash_hidden(struct tape *t, const struct heads *x, enum dtype dt, tensor_id *w)
+{
+	size_ref rows = size_round_up(t->a, x->S, 128), one = size_const(t->a, 1);
+	size_t n = 0;
+	w[n++] = workspace(t, DT_FP32, mul4(t, x->B, x->H, rows, one));                                /* softmax_d */
+	w[n++] = workspace(t, DT_FP32, mul4(t, x->B, x->H, rows, size_round_up(t->a, x->d, 32)));      /* dq_accum */
+	if (x->H->value != x->K->value)
+		for (int i = 0; i < 2; i++)                                                              /* dk, dv for all heads */
+			w[n++] = workspace(t, dt, mul4(t, x->B, x->H, x->Sk, x->d));
+	return n;
+}
+
+/* saved: q, k, v, out, logsumexp, rng state (2) */
+static void back_flash(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	tensor_id w[8], r[8] = { grad[0] };
+	struct heads x = heads(t, n->in[0], n->in[1], n->in[2]);
+	for (size_t i = 0; i < 7; i++)
+		r[1 + i] = node_saved(t, n, i);
+	for (int i = 0; i < 3; i++)
+		w[i] = out[i] = tape_like(t, n->in[i], (enum dtype)T(t, n->in[i])->dtype);
+	size_t k = flash_hidden(t, &x, (enum dtype)T(t, n->in[0])->dtype, w + 3);
+	struct op *o = tape_op(t, "_scaled_dot_product_flash_attention_backward", r, 8, w, 3 + k);
+	o->flops = attention_flops(&x) * 5 / 2;
+}
+
+tensor_id aten_sdpa_flash(struct tape *t, tensor_id q, tensor_id k, tensor_id v)
+{
+	tensor_id in[3] = { aten_autocast(t, q), aten_autocast(t, k), aten_autocast(t, v) };
+	struct anode *n = node_begin(t, "ScaledDotProductFlashAttentionBackward0", back_flash, in, 3);
+	struct heads x = heads(t, in[0], in[1], in[2]);
+	enum dtype dt = (enum dtype)T(t, in[0])->dtype;
+	for (int i = 0; i < 3; i++)
+		node_save(t, n, in[i]);
+	tensor_id y[4] = { bshd(t, dt, x.B, x.H, x.S, x.dv), tape_tensor(t, DT_FP32, 3, SHAPE(x.B, x.H, x.S)),
+		tape_tensor(t, DT_INT64, 1, SHAPE(size_const(t->a, 2))), tape_scalar(t, DT_INT64) };
+	tape_op(t, "_scaled_dot_product_flash_attention", in, 3, y, 4)->flops = attention_flops(&x);
+	for (int i = 0; i < 4; i++)
+		node_save(t, n, y[i]);
+	node_end(t, n, y, 1);
+	return y[0];
+}
+
+/* ---- memory-efficient */
+
+static size_t efficient_hidden(struct tape *t, const struct heads *x, enum dtype dt, tensor_id *w)
+{
+	size_ref one = size_const(t->a, 1), rows = size_round_up(t->a, x->S, 64);
+	size_t n = 0;
+	w[n++] = workspace(t, DT_FP32, mul4(t, x->B, x->H, x->S, one));                                /* delta */
+	if (dt == DT_FP32)
+		return n;
+	size_ref acc = mul4(t, x->B, x->H, rows, x->d);                                                  /* dq in fp32 */
+	if (x->d->value > 128 || x->dv->value > 128)
+		acc = size_add(t->a, acc, mul4(t, x->B, x->H, size_round_up(t->a, x->Sk, 64),
+					       size_add(t->a, x->d, x->dv)));                            /* dk, dv */
+	w[n++] = workspace(t, DT_FP32, acc);
+	return n;
+}
+
+/* saved: q, k, v, [mask], out, logsumexp, seed, offset */
+static void back_efficient(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	tensor_id w[8], r[9] = { grad[0] };
+	struct heads x = heads(t, n->in[0], n->in[1], n->in[2]);
+	enum dtype dt = (enum dtype)T(t, n->in[0])->dtype;
+	for (size_t i = 0; i < n->nsaved; i++)
+		r[1 + i] = node_saved(t, n, i);
+	w[0] = out[0] = bshd(t, dt, x.B, x.H, x.S, x.d);
+	w[1] = out[1] = bshd(t, dt, x.B, x.K, x.Sk, x.d);
+	w[2] = out[2] = bshd(t, dt, x.B, x.K, x.Sk, x.dv);
+	size_t k = efficient_hidden(t, &x, dt, w + 3);
+	struct op *o = tape_op(t, "_scaled_dot_product_efficient_attention_backward", r, 1u + n->nsaved, w, 3 + k);
+	o->flops = attention_flops(&x) * 5 / 2;
+}
+
+static tensor_id sdpa_saved(struct tape *t, tensor_id *in, tensor_id mask, const char *op, back_fn *back,
+			    size_ref lse_rows, bool lse_column)
+{
+	struct anode *n = node_begin(t, op, back, in, 3);
+	struct heads x = heads(t, in[0], in[1], in[2]);
+	for (int i = 0; i < 3; i++)
+		node_save(t, n, in[i]);
+	node_save(t, n, mask);
+	tensor_id y[4] = { bshd(t, (enum dtype)T(t, in[0])->dtype, x.B, x.H, x.S, x.dv),
+		tape_tensor(t, DT_FP32, lse_column ? 4 : 3, SHAPE(x.B, x.H, lse_rows, size_const(t->a, 1))),
+		tape_scalar(t, DT_INT64), tape_scalar(t, DT_INT64) };
+	tensor_id r[4] = { in[0], in[1], in[2], mask };
+	tape_op(t, op, r, 4, y, 4)->flops = attention_flops(&x);
+	for (int i = 0; i < 4; i++)
+		node_save(t, n, y[i]);
+	node_end(t, n, y, 1);
+	return y[0];
+}
+
+tensor_id aten_sdpa_efficient(struct tape *t, tensor_id q, tensor_id k, tensor_id v, tensor_id mask)
+{
+	tensor_id in[3] = { aten_autocast(t, q), aten_autocast(t, k), aten_autocast(t, v) };
+	return sdpa_saved(t, in, mask, "_scaled_dot_product_efficient_attention", back_efficient,
+			  size_round_up(t->a, T(t, q)->dim[2], 32), false);
+}
+
+/* ---- cuDNN: the plan's workspace is the library's own secret and not counted */
+
+static void back_cudnn(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	tensor_id r[9] = { grad[0] };
+	struct heads x = heads(t, n->in[0], n->in[1], n->in[2]);
+	for (size_t i = 0; i < n->nsaved; i++)
+		r[1 + i] = node_saved(t, n, i);
+	for (int i = 0; i < 3; i++)
+		out[i] = tape_like(t, n->in[i], (enum dtype)T(t, n->in[i])->dtype);
+	struct op *o = tape_op(t, "_scaled_dot_product_cudnn_attention_backward", r, 1u + n->nsaved, out, 3);
+	o->flops = attention_flops(&x) * 5 / 2;
+}
+
+tensor_id aten_sdpa_cudnn(struct tape *t, tensor_id q, tensor_id k, tensor_id v, tensor_id mask)
+{
+	tensor_id in[3] = { aten_autocast(t, q), aten_autocast(t, k), aten_autocast(t, v) };
+	return sdpa_saved(t, in, mask, "_scaled_dot_product_cudnn_attention", back_cudnn, T(t, q)->dim[2], true);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * One training program in the making: what emitters share.  A layer instance
+ * is one decoder layer in the graph; it stands for `times` like layers. */
+#ifndef MEMPLAN_BUILD_H
+#define MEMPLAN_BUILD_H
+
+#include "kernel/aten/aten.h"
+#include "kernel/kernel.h"
+#include "kernel/params.h"
+
+/* What optimizations decide before the step is traced (opt rows write it, step.c and emitters obey). */
+enum checkpointing { CKPT_NONE, CKPT_FULL, CKPT_SELECTIVE };
+struct recipe {
+	enum checkpointing checkpoint;
+	bool reentrant;
+	enum sac sac;
+	uint64_t checkpoint_layers;            /* the first n layers; 0: all */
+	uint64_t loss_chunks, loss_chunk_rows; /* chunked loss: number of chunks, or rows of one; 0: off */
+	bool loss_checkpoint;                  /* each chunk's head and loss are recomputed */
+};
+
+struct layer {                                 /* ctx of the layer emitter */
+	struct build *b;
+	uint64_t index, times;                 /* layers index, index + period, ... */
+	uint32_t period;
+	int32_t group;
+	size_t first_param, nparam;            /* of tape.params */
+	bool sliding;
+};
+
+/* What the model's forward makes once and every layer reads. */
+struct shared_inputs {
+	tensor_id position_ids;
+	tensor_id cos[2], sin[2];              /* [1]: local rotary embedding, where the model has two */
+	tensor_id mask[2];                     /* attention masks: full, sliding; NO_TENSOR: the kernel is causal by itself */
+	tensor_id alibi;
+};
+
+struct build {
+	const struct spec *spec;
+	const struct model *m;
+	struct arena *a;
+	struct graph *g;
+	struct tape *t;
+	struct recipe recipe;
+	struct model_dims d;
+	size_ref B, S;                         /* micro-batch, sequence length */
+	size_ref rotary;                       /* rotated part of a head */
+	enum dtype dtype;                      /* of parameters as layers read them */
+	size_t first_outer, nouter;            /* parameters outside the layers */
+	struct layer *layers; size_t nlayer;   /* instances */
+	struct shared_inputs in;
+	tensor_id ids, labels, batch_positions;
+	tensor_id logits;                      /* held by the training loop, or NO_TENSOR */
+};
+
+/* Parameters by name; NO_TENSOR when the model has none of that name. */
+tensor_id layer_param(struct layer *l, const char *name);
+tensor_id outer_param(struct build *b, const char *name);
+
+/* ---- emitters by logical operation; a kernel row's `emit` has the type of its operation */
+typedef tensor_id norm_fn(struct build *b, tensor_id x, tensor_id weight, tensor_id bias);
+typedef tensor_id mlp_fn(struct layer *l, tensor_id x);
+struct attention_in { tensor_id q, k, v, mask; bool causal; double dropout, softcap; };
+typedef tensor_id attention_fn(struct build *b, const struct attention_in *x);       /* -> [B,S,H,d] */
+typedef void rope_fn(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tensor_id sin);
+typedef tensor_id loss_fn(struct build *b, tensor_id hidden, tensor_id head, tensor_id head_bias);
+
+tensor_id emit_norm(struct build *b, const char *label, tensor_id x, tensor_id weight, tensor_id bias);  /* norm.c */
+tensor_id emit_act(struct build *b, tensor_id x);                                   /* mlp.c: the model's activation */
+tensor_id emit_mlp(struct layer *l, tensor_id x);                                   /* mlp.c */
+tensor_id emit_attention_block(struct layer *l, tensor_id x);                        /* attention.c: projections in to projection out */
+tensor_id emit_attention(struct build *b, const struct attention_in *x);            /* attention.c: the chosen row */
+void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local);            /* rope.c */
+void emit_position_ids(struct build *b);                                            /* rope.c */
+void emit_rotary(struct build *b, tensor_id embedded, unsigned kinds);              /* rope.c: cos and sin, one pair or two */
+void emit_masks(struct build *b);                                                   /* mask.c */
+tensor_id emit_embedding(struct build *b);                                          /* decoder.c */
+tensor_id emit_layer(void *layer, tensor_id x);                                     /* decoder.c: one decoder layer */
+tensor_id emit_model(struct build *b, tensor_id (*run_layers)(struct build *, tensor_id));   /* decoder.c: ids -> hidden */
+tensor_id emit_head_loss(struct build *b, tensor_id hidden);                        /* loss.c -> loss */
+
+/* Names the storages made from here on. */
+static inline void label(struct build *b, const char *name)
+{
+	b->t->label = name;
+}
+
+#endif

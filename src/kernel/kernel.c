@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * The rows of every logical operation, and the frameworks' choices. */
+#include "kernel/kernel.h"
+
+#include "kernel/rows.h"
+
+#define EMIT(f) ((void (*)(void))(f))
+
+static const struct kernel_row attention_rows[] = {
+	{ "flash", "FlashAttention through scaled_dot_product_attention; q, k, v, out and logsumexp are saved",
+	  "torch 2.14.1 aten/native/transformers/cuda/flash_attn", EMIT(attention_flash) },
+	{ "eager", "matmul, fp32 softmax, matmul: the S x S probabilities are stored",
+	  "transformers 5.12.1 eager_attention_forward", EMIT(attention_eager) },
+};
+static const struct kernel_row rms_norm_rows[] = {
+	{ "torch_composite", "the transformers module: fp32 copy, pow, mean, rsqrt, mul",
+	  "transformers 5.12.1 LlamaRMSNorm", EMIT(norm_rms_composite) },
+	{ "torch_fused", "torch.nn.functional.rms_norm: the input and 1/rms are saved",
+	  "torch 2.14.1 _fused_rms_norm", EMIT(norm_rms_fused) },
+};
+static const struct kernel_row layer_norm_rows[] = {
+	{ "torch", "native_layer_norm: input, mean and 1/std are saved", "torch 2.14.1 native_layer_norm",
+	  EMIT(norm_layer_torch) },
+};
+static const struct kernel_row rope_rows[] = {
+	{ "torch", "apply_rotary_pos_emb: q and k one after the other, with temporaries",
+	  "transformers 5.12.1 modeling_llama.py", EMIT(rope_torch) },
+	{ "liger", "one kernel, in place", "Liger-Kernel ops/rope.py", EMIT(rope_liger) },
+};
+static const struct kernel_row mlp_rows[] = {
+	{ "torch", "activation and product as separate tensors", "transformers 5.12.1 LlamaMLP", EMIT(mlp_torch) },
+	{ "liger", "one kernel for activation and product; its backward writes in place",
+	  "Liger-Kernel ops/swiglu.py", EMIT(mlp_liger) },
+};
+static const struct kernel_row loss_rows[] = {
+	{ "torch", "full logits, fp32 copy, log_softmax, nll_loss", "transformers 5.12.1 ForCausalLMLoss",
+	  EMIT(loss_torch) },
+};
+static const struct kernel_row embedding_rows[] = {
+	{ "torch", "dense gradient; sorted above 3072 tokens", "torch 2.14.1 EmbeddingBackwardKernel.cu", NULL },
+};
+static const struct kernel_row linear_rows[] = {
+	{ "torch", "mm or addmm", "torch 2.14.1 native/Linear.cpp", NULL },
+};
+
+#define ROWS(r) (r), COUNT(r)
+const struct kernel_def kernels[K_N] = {
+	[K_ATTENTION] = { K_ATTENTION, "attention", "scaled dot-product attention", ROWS(attention_rows) },
+	[K_RMS_NORM] = { K_RMS_NORM, "rms_norm", "RMSNorm", ROWS(rms_norm_rows) },
+	[K_LAYER_NORM] = { K_LAYER_NORM, "layer_norm", "LayerNorm", ROWS(layer_norm_rows) },
+	[K_ROPE] = { K_ROPE, "rope", "rotary position embedding", ROWS(rope_rows) },
+	[K_MLP] = { K_MLP, "mlp", "gated activation of the feed-forward block", ROWS(mlp_rows) },
+	[K_LOSS] = { K_LOSS, "loss", "head and cross entropy", ROWS(loss_rows) },
+	[K_EMBEDDING] = { K_EMBEDDING, "embedding", "token embedding", ROWS(embedding_rows) },
+	[K_LINEAR] = { K_LINEAR, "linear", "matrix product with a weight", ROWS(linear_rows) },
+};
+
+const struct kernel_row *kernel_row(const struct spec *s, enum kernel_op op)
+{
+	return &kernels[op].rows[s->kernel[op]];
+}
+
+const struct profile profiles[] = {
+	{ .name = "torch", .summary = "PyTorch with transformers models" },
+	{ .name = "torchtitan", .summary = "torchtitan: FSDP2, fused RMSNorm", .kernel = { [K_RMS_NORM] = 1 } },
+	{ .name = "megatron", .summary = "Megatron-Core with Transformer Engine" },
+	{ .name = "deepspeed", .summary = "DeepSpeed ZeRO over transformers models" },
+	{ .name = "xtuner", .summary = "XTuner V1" },
+};
+const size_t nprofile = COUNT(profiles);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * Feed-forward blocks and their activations. */
+#include "kernel/rows.h"
+
+/* activations.py NewGELUActivation: 0.5 * x * (1 + tanh(c * (x + 0.044715 * pow(x, 3)))) */
+static tensor_id gelu_new(struct build *b, tensor_id x)
+{
+	struct tape *t = b->t;
+	tensor_id half = aten_mul_scalar(t, x);
+	tensor_id cube = aten_mul_scalar(t, aten_pow(t, x));
+	tensor_id in = aten_mul_scalar(t, aten_add(t, x, cube));
+	return aten_mul(t, half, aten_add_scalar(t, aten_unary(t, UNARY_TANH, in)));
+}
+
+static tensor_id silu(struct build *b, tensor_id x) { return aten_unary(b->t, UNARY_SILU, x); }
+static tensor_id gelu(struct build *b, tensor_id x) { return aten_unary(b->t, UNARY_GELU, x); }
+static tensor_id relu(struct build *b, tensor_id x) { return aten_unary(b->t, UNARY_RELU, x); }
+static tensor_id relu2(struct build *b, tensor_id x) { return aten_pow(b->t, aten_unary(b->t, UNARY_RELU, x)); }
+
+typedef tensor_id act_fn(struct build *b, tensor_id x);
+
+tensor_id emit_act(struct build *b, tensor_id x)
+{
+	static act_fn *const acts[] = {
+		[ACT_SILU] = silu, [ACT_GELU] = gelu, [ACT_GELU_TANH] = gelu, [ACT_GELU_NEW] = gelu_new,
+		[ACT_GELU_BLOOM] = gelu, [ACT_RELU2] = relu2, [ACT_RELU] = relu,
+	};
+	return acts[b->m->act](b, x);
+}
+
+/* Liger swiglu.py: the backward writes the gradients over the saved gate and up */
+static void back_liger_act_mul(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	tensor_id r[3] = { grad[0], node_saved(t, n, 0), node_saved(t, n, 1) };
+	for (size_t i = 0; i < 2; i++)
+		out[i] = aten_detach(t, r[1 + i]);
+	tape_op(t, "liger_silu_mul_backward", r, 3, out, 2);
+}
+
+static tensor_id liger_act_mul(struct build *b, tensor_id gate, tensor_id up)
+{
+	struct tape *t = b->t;
+	tensor_id in[2] = { gate, up };
+	struct anode *n = node_begin(t, "LigerSiLUMulFunctionBackward", back_liger_act_mul, in, 2);
+	node_save(t, n, gate);
+	node_save(t, n, up);
+	tensor_id y = tape_like(t, gate, (enum dtype)T(t, gate)->dtype);
+	tape_op1(t, "liger_silu_mul", gate, up, y);
+	node_end(t, n, &y, 1);
+	return y;
+}
+
+static tensor_id proj(struct layer *l, const char *name, const char *weight, const char *bias, tensor_id x)
+{
+	label(l->b, name);
+	return aten_linear(l->b->t, x, layer_param(l, weight), layer_param(l, bias));
+}
+
+static tensor_id gate_proj(struct layer *l, tensor_id x)
+{
+	return proj(l, "mlp.gate_proj", "mlp.gate_proj.weight", "mlp.gate_proj.bias", x);
+}
+
+static tensor_id up_proj(struct layer *l, tensor_id x)
+{
+	return proj(l, "mlp.up_proj", "mlp.up_proj.weight", "mlp.up_proj.bias", x);
+}
+
+static tensor_id down_proj(struct layer *l, tensor_id x)
+{
+	return proj(l, "mlp.down_proj", "mlp.down_proj.weight", "mlp.down_proj.bias", x);
+}
+
+/* Phi3MLP: the two halves of one projection */
+static tensor_id gate_up_proj(struct layer *l, tensor_id x, tensor_id *half)
+{
+	struct build *b = l->b;
+	tensor_id both = proj(l, "mlp.gate_up_proj", "mlp.gate_up_proj.weight", "mlp.gate_up_proj.bias", x);
+	aten_split(b->t, both, T(b->t, both)->ndim - 1u, 2, SHAPE(b->d.f, b->d.f), half);
+	return both;
+}
+
+/* LlamaMLP: down(act(gate(x)) * up(x)) */
+static tensor_id gated(struct layer *l, tensor_id x)
+{
+	struct build *b = l->b;
+	tensor_id gate = gate_proj(l, x);
+	label(b, "mlp activation");
+	tensor_id act = emit_act(b, gate);
+	tensor_id up = up_proj(l, x);
+	label(b, "mlp product");
+	return down_proj(l, aten_mul(b->t, act, up));
+}
+
+/* Phi3MLP: up_states = up_states * act(gate); down(up_states) */
+static tensor_id gated_fused(struct layer *l, tensor_id x)
+{
+	struct build *b = l->b;
+	tensor_id half[2], both = gate_up_proj(l, x, half);
+	label(b, "mlp activation");
+	tensor_id act = emit_act(b, half[0]);
+	label(b, "mlp product");
+	tensor_id y = aten_mul(b->t, half[1], act);
+	tensor_id z = down_proj(l, y);
+	tape_holdv(b->t, (tensor_id[]){ both, y }, 2);
+	return z;
+}
+
+tensor_id mlp_torch(struct layer *l, tensor_id x)
+{
+	return l->b->m->family->mlp == MLP_GATED_FUSED ? gated_fused(l, x) : gated(l, x);
+}
+
+/* Liger swiglu.py LigerSwiGLUMLP, LigerPhi3SwiGLUMLP */
+tensor_id mlp_liger(struct layer *l, tensor_id x)
+{
+	struct build *b = l->b;
+	tensor_id half[2];
+	if (l->b->m->family->mlp == MLP_GATED_FUSED) {
+		gate_up_proj(l, x, half);
+	} else {
+		half[0] = gate_proj(l, x);
+		half[1] = up_proj(l, x);
+	}
+	label(b, "mlp product");
+	return down_proj(l, liger_act_mul(b, half[0], half[1]));
+}
+
+tensor_id emit_mlp(struct layer *l, tensor_id x)
+{
+	return ((mlp_fn *)kernel_row(l->b->spec, K_MLP)->emit)(l, x);
+}

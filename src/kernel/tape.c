@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * The tape and its engine.  The engine takes the ready node with the highest
+ * sequence number; as consumers always have higher numbers than producers,
+ * that is simply descending order. */
+#include "kernel/tape.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "kernel/aten/aten.h"
+
+struct tape *tape_new(struct graph *g, struct arena *a)
+{
+	struct tape *t = NEW(a, struct tape);
+	*t = (struct tape){ .g = g, .a = a, .region = -1, .scope = -1, .layer = -1, .cls = -1, .leaf = NO_TENSOR,
+		.label = "", .low = DT_BF16 };
+	return t;
+}
+
+void tape_reset(struct tape *t)
+{
+	t->nodes.n = t->regions.n = 0;
+	t->cast_epoch++;
+	for (size_t i = 0; i < t->params.n; i++) {
+		t->params.v[i].cast = t->params.v[i].sum = NO_TENSOR;
+		t->params.v[i].uses = 0;
+	}
+}
+
+/* ---- tensors and ops */
+
+static enum tensor_class new_class(const struct tape *t, enum dtype dt, unsigned ndim, const size_ref *dims)
+{
+	if (t->cls >= 0)
+		return (enum tensor_class)t->cls;
+	if (t->vocab && ndim >= 2 && dims[ndim - 1] == t->vocab && dtypes[dt].floating)
+		return CLASS_LOGITS;
+	return t->mode == TAPE_RECOMPUTE ? CLASS_RECOMPUTE : CLASS_TEMPORARY;
+}
+
+tensor_id tape_tensor(struct tape *t, enum dtype dt, unsigned ndim, const size_ref *dims)
+{
+	size_ref n = size_const(t->a, dtypes[dt].bytes);
+	for (unsigned i = 0; i < ndim; i++)
+		n = size_mul(t->a, n, dims[i]);
+	int32_t s = graph_storage(t->g, t->label, new_class(t, dt, ndim, dims), PLACE_GPU, dt, n);
+	t->g->storages.v[s].layer = t->layer;
+	t->g->storages.v[s].by = t->by;
+	t->g->storages.v[s].rule = t->rule;
+	return graph_tensor(t->g, s, dt, ndim, dims);
+}
+
+tensor_id tape_like(struct tape *t, tensor_id x, enum dtype dt)
+{
+	size_ref dims[MAX_DIMS];
+	unsigned n = T(t, x)->ndim;
+	memcpy(dims, T(t, x)->dim, sizeof dims);
+	tensor_id y = tape_tensor(t, dt, n, dims);
+	if (tensor_is_dense(t, x))
+		memcpy(T(t, y)->stride, T(t, x)->stride, sizeof T(t, y)->stride);
+	return y;
+}
+
+tensor_id tape_scalar(struct tape *t, enum dtype dt)
+{
+	return tape_tensor(t, dt, 0, NULL);
+}
+
+/* Ops whose outputs selective checkpointing keeps (functorch partitioners.py, torch 2.14.1). */
+static bool sac_keeps(struct region *r, const char *op, bool again)
+{
+	static const char *const kept[] = { "mm", "addmm", "bmm", "_scaled_dot_product_flash_attention",
+		"_scaled_dot_product_efficient_attention", "convolution", "max", "topk" };
+	if (r->sac == SAC_NONE)
+		return false;
+	if (r->sac == SAC_EVERY_SECOND_MATMUL && !strcmp(op, "mm")) {
+		uint32_t *n = again ? &r->mm_again : &r->mm;
+		if (++*n % 2 == 0)
+			return false;
+	}
+	for (size_t i = 0; i < COUNT(kept); i++)
+		if (!strcmp(op, kept[i]))
+			return true;
+	return false;
+}
+
+/* In recomputation a kept output takes the place of the tensor that the emitter just made. */
+static void take_kept(struct tape *t, struct region *r, const tensor_id *writes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		tensor_id old = r->kept.v[r->nused++];
+		T(t, writes[i])->storage = T(t, old)->storage;
+		graph_hold(t->g, &old, 1);
+	}
+}
+
+struct op *tape_op(struct tape *t, const char *name, const tensor_id *reads, size_t nreads,
+		   const tensor_id *writes, size_t nwrites)
+{
+	if (t->stopped)
+		return &t->dummy;
+	struct region *r = t->region >= 0 ? &t->regions.v[t->region] : NULL;
+	if (r && r->sac && t->mode == TAPE_REGION && sac_keeps(r, name, false))
+		for (size_t i = 0; i < nwrites; i++)
+			*VEC_PUSH(t->a, &r->kept) = writes[i];
+	if (r && r->sac && t->mode == TAPE_RECOMPUTE && sac_keeps(r, name, true)) {
+		take_kept(t, r, writes, nwrites);
+		return &t->dummy;
+	}
+	return graph_op(t->g, name, reads, nreads, writes, nwrites);
+}
+
+struct op *tape_op1(struct tape *t, const char *name, tensor_id r0, tensor_id r1, tensor_id w)
+{
+	tensor_id r[2] = { r0, r1 };
+	return tape_op(t, name, r, 2, &w, 1);
+}
+
+void tape_holdv(struct tape *t, const tensor_id *x, size_t n)
+{
+	if (!t->stopped)
+		graph_hold(t->g, x, n);
+}
+
+void tape_hold(struct tape *t, tensor_id x)
+{
+	tape_holdv(t, &x, 1);
+}
+
+tensor_id tape_param(struct tape *t, int32_t param)
+{
+	return t->params.v[param].tensor;
+}
+
+/* ---- recording */
+
+static bool needs_grad(struct tape *t, tensor_id x)
+{
+	return x >= 0 && T(t, x)->needs_grad;
+}
+
+struct anode *node_begin(struct tape *t, const char *name, back_fn *back, const tensor_id *in, size_t nin)
+{
+	bool any = false;
+	for (size_t i = 0; i < nin; i++)
+		any |= needs_grad(t, in[i]);
+	if (!any || t->mode == TAPE_NOGRAD)
+		return NULL;
+	if (t->mode == TAPE_RECOMPUTE) {
+		if (t->stopped)
+			return NULL;
+		struct anode *n = &t->nodes.v[t->cursor++];
+		assert(n->back == back);
+		return n;
+	}
+	struct anode *n = VEC_PUSH(t->a, &t->nodes);
+	*n = (struct anode){ .name = name, .back = back, .nin = (uint8_t)nin, .scope = t->scope,
+		.region = t->mode == TAPE_REGION ? t->region : -1, .buf = { NO_TENSOR, NO_TENSOR, NO_TENSOR } };
+	assert(nin <= NODE_IN);
+	for (size_t i = 0; i < nin; i++) {
+		n->in[i] = in[i];
+		n->want[i] = needs_grad(t, in[i]);
+	}
+	return n;
+}
+
+void node_save(struct tape *t, struct anode *n, tensor_id x)
+{
+	if (!n || x < 0)
+		return;
+	assert(n->nsaved < NODE_SAVED || t->mode == TAPE_RECOMPUTE);
+	if (t->mode != TAPE_RECOMPUTE) {
+		n->saved[n->nsaved++] = x;
+		if (n->region >= 0)
+			t->regions.v[n->region].packs++;
+		return;
+	}
+	struct region *r = &t->regions.v[t->region];
+	n->saved[n->nfilled++] = x;
+	if (++r->packed == r->packs && r->early_stop)
+		t->stopped = true;
+}
+
+void node_end(struct tape *t, struct anode *n, const tensor_id *out, size_t nout)
+{
+	if (!n)
+		return;
+	assert(nout <= NODE_OUT);
+	n->nout = (uint8_t)nout;
+	for (size_t i = 0; i < nout; i++) {
+		T(t, out[i])->needs_grad = true;
+		T(t, out[i])->node = (int32_t)(n - t->nodes.v);
+		T(t, out[i])->out = (int32_t)i;
+	}
+}
+
+tensor_id node_saved(struct tape *t, const struct anode *n, size_t i)
+{
+	tensor_id x = n->saved[i];
+	return T(t, x)->param >= 0 ? tape_param(t, T(t, x)->param) : x;
+}
+
+/* ---- gradients meet */
+
+static uint16_t *pending(struct tape *t, tensor_id x)
+{
+	size_t s = (size_t)T(t, x)->storage;
+	while (t->pending.n <= s)
+		*VEC_PUSH(t->a, &t->pending) = 0;
+	return &t->pending.v[s];
+}
+
+/* input_buffer.cpp accumulate(): in place when the first gradient is dense and nobody else refers to it. */
+static tensor_id sum_grads(struct tape *t, tensor_id old, tensor_id x)
+{
+	bool in_place = !T(t, old)->is_view && *pending(t, old) == 1 && T(t, old)->storage != T(t, x)->storage &&
+		tensor_is_dense(t, old);
+	if (in_place) {
+		tape_op1(t, "add", old, x, old);
+		return old;
+	}
+	tensor_id y = tape_like(t, old, T(t, old)->dtype);
+	tape_op1(t, "add", old, x, y);
+	--*pending(t, old);
+	++*pending(t, y);
+	return y;
+}
+
+static void buffer_add(struct tape *t, tensor_id *buf, tensor_id x)
+{
+	if (*buf < 0) {
+		*buf = x;
+		++*pending(t, x);
+	} else {
+		*buf = sum_grads(t, *buf, x);
+	}
+}
+
+/* accumulate_grad.h: the first gradient is stolen when it is laid out like the parameter and unshared, else
+ * cloned; later ones are added in place. */
+static void set_grad(struct tape *t, struct pslot *p, tensor_id x)
+{
+	if (p->grad >= 0) {
+		tape_op1(t, "add_", p->grad, x, p->grad);
+		return;
+	}
+	if (*pending(t, x) > 0 || !tensor_is_contiguous(t, x)) {
+		tensor_id y = tape_like(t, x, T(t, x)->dtype);
+		tape_op1(t, "clone", x, NO_TENSOR, y);
+		x = y;
+	}
+	struct storage *s = &t->g->storages.v[T(t, x)->storage];
+	s->cls = p->unit >= 0 ? CLASS_UNSHARDED_GRAD : CLASS_GRADIENT;
+	s->name = p->label;
+	s->layer = p->layer;
+	p->grad = x;
+}
+
+static void accumulate_grad(struct tape *t, struct pslot *p, tensor_id x)
+{
+	if (--p->uses > 0 || p->sum >= 0) {
+		buffer_add(t, &p->sum, x);
+		if (p->uses > 0)
+			return;
+		x = p->sum;
+		--*pending(t, x);
+		p->sum = NO_TENSOR;
+	}
+	set_grad(t, p, x);
+	if (t->hooks.grad_ready)
+		t->hooks.grad_ready(t->hooks.ctx, p);
+}
+
+static void route(struct tape *t, tensor_id input, tensor_id x)
+{
+	const struct tensor *in = T(t, input);
+	if (in->node >= 0)
+		buffer_add(t, &t->nodes.v[in->node].buf[in->out], x);
+	else if (in->param >= 0)
+		accumulate_grad(t, &t->params.v[in->param], x);
+	else if (input == t->leaf)
+		buffer_add(t, &t->leaf_grad, x);
+}
+
+/* ---- running nodes */
+
+static void recompute(struct tape *t, int32_t region)
+{
+	struct region *r = &t->regions.v[region];
+	enum tape_mode mode = t->mode;
+	int32_t old_region = t->region, old_cursor = t->cursor;
+	const char *label = t->label, *by = t->by;
+	t->mode = TAPE_RECOMPUTE;
+	t->region = region;
+	t->cursor = r->first;
+	t->by = "recompute";
+	t->cast_epoch++;
+	r->recomputed = true;
+	r->emit(r->ctx, r->x);
+	t->stopped = false;
+	t->mode = mode;
+	t->region = old_region;
+	t->cursor = old_cursor;
+	t->label = label;
+	t->by = by;
+}
+
+static void note_unpacked(struct tape *t, struct anode *n)
+{
+	if (n->region < 0 || n->nsaved == 0)
+		return;
+	struct region *r = &t->regions.v[n->region];
+	r->unpacked += n->nsaved;
+	if (r->unpacked == r->packs)
+		tape_hold(t, r->x);
+}
+
+static void enter_scope(struct tape *t, int32_t scope)
+{
+	if (scope == t->scope)
+		return;
+	int32_t old = t->scope;
+	t->scope = scope;
+	if (t->hooks.scope_leave)
+		t->hooks.scope_leave(t->hooks.ctx, old);
+	if (t->hooks.scope_enter)
+		t->hooks.scope_enter(t->hooks.ctx, scope);
+}
+
+/* engine.cpp validate_outputs(): gradients take their input's shape and dtype. */
+static tensor_id validate(struct tape *t, tensor_id input, tensor_id x)
+{
+	x = aten_sum_to_size(t, x, input);
+	return T(t, x)->dtype == T(t, input)->dtype ? x : aten_cast(t, x, T(t, input)->dtype);
+}
+
+static void run_node(struct tape *t, size_t i)
+{
+	tensor_id grad[NODE_OUT], out[NODE_IN] = { NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR };
+	tensor_id held[NODE_OUT + NODE_SAVED];
+	struct anode *n = &t->nodes.v[i];
+	size_t nheld = 0, ops;
+	enter_scope(t, n->scope);
+	if (n->region >= 0 && n->nsaved && !t->regions.v[n->region].recomputed)
+		recompute(t, n->region);
+	for (size_t k = 0; k < n->nout; k++) {
+		grad[k] = n->buf[k];
+		if (grad[k] >= 0) {
+			--*pending(t, grad[k]);
+			held[nheld++] = grad[k];
+		}
+	}
+	if (nheld == 0)
+		return;
+	ops = t->g->ops.n;
+	n->back(t, n, grad, out);
+	n = &t->nodes.v[i];
+	for (size_t k = 0; k < n->nin; k++)
+		if (n->want[k] && out[k] >= 0)
+			out[k] = validate(t, n->in[k], out[k]);
+	for (size_t k = 0; k < n->nsaved; k++)
+		held[nheld++] = node_saved(t, n, k);
+	if (n->nsaved || t->g->ops.n != ops)
+		tape_holdv(t, held, nheld);
+	note_unpacked(t, n);
+	for (size_t k = 0; k < n->nin; k++)
+		if (n->want[k] && out[k] >= 0)
+			route(t, n->in[k], out[k]);
+}
+
+/* Nodes [lo, hi): which can be reached from the last, and how many gradients each parameter will get. */
+static void mark_reachable(struct tape *t, size_t lo, size_t hi)
+{
+	t->nodes.v[hi - 1].reachable = true;
+	for (size_t i = hi; i-- > lo;) {
+		struct anode *n = &t->nodes.v[i];
+		for (size_t k = 0; n->reachable && k < n->nin; k++) {
+			if (!n->want[k])
+				continue;
+			const struct tensor *in = T(t, n->in[k]);
+			if (in->node >= (int32_t)lo)
+				t->nodes.v[in->node].reachable = true;
+			else if (in->param >= 0)
+				t->params.v[in->param].uses++;
+		}
+	}
+}
+
+static void run_range(struct tape *t, size_t lo, size_t hi, tensor_id root, tensor_id grad)
+{
+	bool nested = t->in_backward;
+	mark_reachable(t, lo, hi);
+	t->in_backward = true;
+	buffer_add(t, &t->nodes.v[T(t, root)->node].buf[T(t, root)->out], grad);
+	for (size_t i = hi; i-- > lo;)
+		if (t->nodes.v[i].reachable)
+			run_node(t, i);
+	t->in_backward = nested;
+}
+
+void tape_backward(struct tape *t, tensor_id loss)
+{
+	tensor_id one = tape_like(t, loss, T(t, loss)->dtype);
+	tape_op1(t, "ones_like", NO_TENSOR, NO_TENSOR, one);
+	run_range(t, 0, (size_t)T(t, loss)->node + 1, loss, one);
+	tape_hold(t, one);
+}
+
+/* ---- checkpointing */
+
+tensor_id tape_checkpoint(struct tape *t, tensor_id (*emit)(void *, tensor_id), void *ctx, tensor_id x, bool early_stop)
+{
+	int32_t id = (int32_t)t->regions.n;
+	*VEC_PUSH(t->a, &t->regions) = (struct region){ .emit = emit, .ctx = ctx, .x = x,
+		.first = (int32_t)t->nodes.n, .early_stop = early_stop, .sac = t->sac };
+	t->mode = TAPE_REGION;
+	t->region = id;
+	tensor_id y = emit(ctx, x);
+	t->mode = TAPE_RECORD;
+	t->region = -1;
+	t->regions.v[id].end = (int32_t)t->nodes.n;
+	return y;
+}
+
+static tensor_id detach(struct tape *t, tensor_id x)
+{
+	struct tensor *d = VEC_PUSH(t->a, &t->g->tensors);
+	*d = *T(t, x);
+	d->node = -1;
+	d->needs_grad = true;
+	return (tensor_id)t->g->tensors.n - 1;
+}
+
+/* CheckpointFunction.backward: the whole forward again on a detached input, then a backward inside. */
+static void back_reentrant(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	struct region *r = &t->regions.v[n->iarg[0]];
+	tensor_id old_leaf = t->leaf, old_grad = t->leaf_grad, x = detach(t, n->saved[0]);
+	size_t lo = t->nodes.n;
+	const char *by = t->by;
+	t->by = "recompute";
+	t->leaf = x;
+	t->leaf_grad = NO_TENSOR;
+	t->mode = TAPE_RECORD;
+	tensor_id y = r->emit(r->ctx, x);
+	t->by = by;
+	run_range(t, lo, t->nodes.n, y, grad[0]);
+	tape_hold(t, y);
+	out[0] = t->leaf_grad;
+	if (out[0] >= 0)
+		--*pending(t, out[0]);
+	t->leaf = old_leaf;
+	t->leaf_grad = old_grad;
+}
+
+tensor_id tape_checkpoint_reentrant(struct tape *t, tensor_id (*emit)(void *, tensor_id), void *ctx, tensor_id x)
+{
+	uint64_t id = t->regions.n;
+	*VEC_PUSH(t->a, &t->regions) = (struct region){ .emit = emit, .ctx = ctx, .x = x };
+	t->mode = TAPE_NOGRAD;
+	tensor_id y = emit(ctx, x);
+	t->mode = TAPE_RECORD;
+	struct anode *n = node_begin(t, "CheckpointFunctionBackward", back_reentrant, &x, 1);
+	if (n)
+		n->iarg[0] = id;
+	node_save(t, n, x);
+	node_end(t, n, &y, 1);
+	return y;
+}
