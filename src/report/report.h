@@ -14,10 +14,10 @@ struct style {
 	enum unit unit;
 	bool color, utf8;
 	size_t top;                    /* rows of long tables; 0: all */
+	int64_t rank;                  /* also this rank's peak; RANK_FULLEST: none, RANK_ALL: each kind of rank */
 };
-/* The rules of NO_COLOR, TERM and CLICOLOR_FORCE, and of the locale's character set. */
-bool style_wants_color(FILE *f);
-bool style_wants_utf8(void);
+enum { RANK_FULLEST = -1, RANK_ALL = -2, TOP_OF_TEXT = 8 };
+bool style_wants_utf8(void);           /* by the locale's character set */
 
 /* ---- table.c: rows and columns, written by any format */
 enum cell_kind { CELL_TEXT, CELL_COUNT, CELL_BYTES };

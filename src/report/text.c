@@ -5,12 +5,10 @@
  * makes it, then what the answer rests on.  About 40 lines of 100 columns. */
 #include "report/report.h"
 
-#include "kernel/kernel.h"
-
 #include <inttypes.h>
 #include <string.h>
 
-enum { WIDTH = 100, INDENT = 14, BAR = 30, TOP_DEFAULT = 8, NAME_WIDTH = 40, SMALL_SHARE = 200 };
+enum { WIDTH = 100, INDENT = 14, BAR = 30, NAME_WIDTH = 40, SMALL_SHARE = 200 };
 
 static const char *shown(const struct style *st, uint64_t bytes)
 {
@@ -62,6 +60,23 @@ static void put_level(FILE *f, const struct style *st, const char *name, const c
 	fprintf(f, "%s%12s   %s\n", label(st, name), value, what);
 }
 
+/* A row of ranks[] stands for the ranks from its own to the next row's. */
+static void put_ranks(FILE *f, const struct result *r, const struct style *st)
+{
+	uint64_t gpus = r->spec->hw.gpus;
+	for (size_t i = 0; i < r->nrank && st->rank != RANK_FULLEST; i++) {
+		uint64_t from = r->ranks[i].rank, to = i + 1 < r->nrank ? r->ranks[i + 1].rank : gpus;
+		if (st->rank >= 0 && ((uint64_t)st->rank < from || (uint64_t)st->rank >= to))
+			continue;
+		fprintf(f, "%s%12s   ", label(st, i && st->rank == RANK_ALL ? "" : "ranks"), shown(st, r->ranks[i].peak_allocated));
+		if (st->rank >= 0 || to == from + 1)
+			fprintf(f, "rank %" PRIu64, st->rank >= 0 ? (uint64_t)st->rank : from);
+		else
+			fprintf(f, "ranks %" PRIu64 " to %" PRIu64, from, to - 1);
+		fprintf(f, ", stage %" PRIu64 "\n", r->ranks[i].stage);
+	}
+}
+
 static void put_levels(FILE *f, const struct result *r, const struct style *st)
 {
 	put_level(f, st, "allocated", shown(st, r->allocated),
@@ -78,6 +93,7 @@ static void put_levels(FILE *f, const struct result *r, const struct style *st)
 			       r->spec->hw.headroom, shown(st, r->limit)));
 	fprintf(f, "%s", label(st, "peak"));
 	words_wrap(f, words_peak(r, st->a), INDENT, WIDTH, st);
+	put_ranks(f, r, st);
 }
 
 static const char *bar(const struct style *st, uint64_t part, uint64_t whole)
@@ -117,7 +133,7 @@ static void put_classes(FILE *f, const struct result *r, const struct style *st)
 
 static void put_tensors(FILE *f, const struct result *r, const struct style *st)
 {
-	size_t top = st->top ? st->top : TOP_DEFAULT, n = top < r->ntensor ? top : r->ntensor, width = 20;
+	size_t n = st->top && st->top < r->ntensor ? st->top : r->ntensor, width = 20;
 	for (size_t i = 0; i < n; i++) {
 		size_t w = utf8_width(r->by_tensor[i].name);
 		width = w > NAME_WIDTH ? NAME_WIDTH : w > width ? w : width;

@@ -3,29 +3,15 @@
  * Phrases and small typography that several reports share. */
 #include "report/report.h"
 
-#include "kernel/kernel.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 static bool env_set(const char *name)
 {
 	const char *v = getenv(name);
 	return v && *v;
-}
-
-/* no-color.org; bixense.com/clicolors */
-bool style_wants_color(FILE *f)
-{
-	const char *term = getenv("TERM"), *force = getenv("CLICOLOR_FORCE");
-	if (env_set("NO_COLOR"))
-		return false;
-	if (force && *force && strcmp(force, "0"))
-		return true;
-	return isatty(fileno(f)) && term && *term && strcmp(term, "dumb");
 }
 
 /* POSIX: LC_ALL, else LC_CTYPE, else LANG names the locale. */

@@ -171,7 +171,7 @@ static void why(FILE *f, const struct result *r, const struct style *st)
 static void print_one(const char *name, print_fn *print, bool color, bool utf8)
 {
 	struct arena *a = arena_new();
-	struct style st = { .a = a, .color = color, .utf8 = utf8 };
+	struct style st = { .a = a, .color = color, .utf8 = utf8, .rank = color ? RANK_ALL : RANK_FULLEST };
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
