@@ -49,8 +49,16 @@ static bool kernel_is(const struct spec *s, enum kernel_op op, const char *row)
 {
 	return !strcmp(kernels[op].rows[s->kernel[op]].name, row);
 }
+static bool kernel_has(enum kernel_op op, const char *row)
+{
+	for (size_t i = 0; i < kernels[op].nrow; i++)
+		if (!strcmp(kernels[op].rows[i].name, row))
+			return true;
+	return false;
+}
 static bool eager_attention(const struct spec *s) { return kernel_is(s, K_ATTENTION, "eager"); }
 static bool whole_logits(const struct spec *s) { return kernel_is(s, K_LOSS, "torch"); }
+static bool can_fuse_loss(const struct spec *s) { return whole_logits(s) && kernel_has(K_LOSS, "liger_fused_linear"); }
 
 enum { MAX_TIPS = 3 };
 static const struct tip {
@@ -70,7 +78,7 @@ static const struct tip {
 
 	{ SIDE_LOGITS, NULL, holds_logits, "drop the logits before backward (train.hold_logits: false)" },
 	{ SIDE_LOGITS, "chunk_loss", whole_logits, "compute the loss in chunks (memory.chunk_loss)" },
-	{ SIDE_LOGITS, "chunk_loss", whole_logits, "a fused linear loss (kernels.loss: liger_fused_linear)" },
+	{ SIDE_LOGITS, "chunk_loss", can_fuse_loss, "a fused linear loss (kernels.loss: liger_fused_linear)" },
 	{ SIDE_LOGITS, NULL, large_batch, "a smaller train.micro_batch with more gradient accumulation" },
 	{ SIDE_LOGITS, NULL, always, "a shorter train.seq_len" },
 
