@@ -144,7 +144,7 @@ const char *advise(const struct result *r, struct arena *a)
 	if (r->fits)
 		return NULL;
 	enum side side = too_large(r, &bytes);
-	sb_printf(&b, "%s takes %s of %s usable; first try ", side_names[side], fmt_bytes(a, bytes, UNIT_GIB),
+	sb_printf(&b, "%s takes %s of %s usable; first try: ", side_names[side], fmt_bytes(a, bytes, UNIT_GIB),
 		  fmt_bytes(a, r->limit, UNIT_GIB));
 	for (size_t i = 0, n = 0; i < COUNT(tips) && n < MAX_TIPS; i++) {
 		const struct tip *t = &tips[i];

@@ -59,9 +59,9 @@ static void static_side(struct arena *a)
 	struct spec s = make_spec();
 	struct class_bytes c[2];
 	struct result r = make_result(&s, c, CLASS_OPTIMIZER);
-	expect(a, &r, "whole states are sharded first", "first try shard it", "more GPUs");
+	expect(a, &r, "whole states are sharded first", "first try: shard it", "more GPUs");
 	s.par = (struct parallel){ .shard = 8, .replicate = 1, .zero = 3, .reshard_after_forward = true };
-	expect(a, &r, "sharded states want more GPUs", "first try more GPUs", "zero: 3");
+	expect(a, &r, "sharded states want more GPUs", "first try: more GPUs", "zero: 3");
 	expect(a, &r, "then the host", "cpu_offload", NULL);
 	s.par.cpu_offload = true;
 	s.optim.name = OPT_ADAM8BIT;
@@ -76,7 +76,7 @@ static void static_side(struct arena *a)
 	r.allocated_steady = 1;
 	expect(a, &r, "first step", "the first optimizer step", "fused");
 	s.optim.impl = IMPL_FOREACH;
-	expect(a, &r, "first step of a foreach optimizer", "first try a fused step", NULL);
+	expect(a, &r, "first step of a foreach optimizer", "first try: a fused step", NULL);
 }
 
 static void dynamic_side(struct arena *a)
@@ -84,12 +84,12 @@ static void dynamic_side(struct arena *a)
 	struct spec s = make_spec();
 	struct class_bytes c[2];
 	struct result r = make_result(&s, c, CLASS_SAVED);
-	expect(a, &r, "activations", "first try recompute", "flash");
+	expect(a, &r, "activations", "first try: recompute", "flash");
 	s.kernel[K_ATTENTION] = kernel_named(K_ATTENTION, "eager");
-	expect(a, &r, "eager attention goes first", "first try kernels.attention: flash", NULL);
+	expect(a, &r, "eager attention goes first", "first try: kernels.attention: flash", NULL);
 	s.kernel[K_ATTENTION] = kernel_named(K_ATTENTION, "flash");
 	choose(a, &s, "recompute");
-	expect(a, &r, "recomputed already", "first try a smaller train.micro_batch", "memory.recompute");
+	expect(a, &r, "recomputed already", "first try: a smaller train.micro_batch", "memory.recompute");
 	s.train.micro_batch = 1;
 	expect(a, &r, "one sequence already", "shorter train.seq_len", "micro_batch");
 }
@@ -99,15 +99,15 @@ static void other_sides(struct arena *a)
 	struct spec s = make_spec();
 	struct class_bytes c[2];
 	struct result r = make_result(&s, c, CLASS_LOGITS);
-	expect(a, &r, "logits", "first try compute the loss in chunks", NULL);
+	expect(a, &r, "logits", "first try: compute the loss in chunks", NULL);
 	s.train.hold_logits = true;
-	expect(a, &r, "held logits", "first try drop the logits", NULL);
+	expect(a, &r, "held logits", "first try: drop the logits", NULL);
 	choose(a, &s, "chunk_loss");
 	expect(a, &r, "chunked already", "the loss head", "chunk");
 	s = make_spec();
 	s.par = (struct parallel){ .shard = 8, .replicate = 1, .zero = 3 };
 	r = make_result(&s, c, CLASS_UNSHARDED);
-	expect(a, &r, "gathered parameters stay", "first try parallel.reshard_after_forward", NULL);
+	expect(a, &r, "gathered parameters stay", "first try: parallel.reshard_after_forward", NULL);
 	r.fits = true;
 	expect(a, &r, "nothing to be said when it fits", NULL, NULL);
 }

@@ -113,7 +113,7 @@ static const struct result *make_result(struct arena *a)
 	r->peak_micro = 0;
 	r->peak_layer = -1;
 	r->formula = size_add(a, size_add(a, logits, saved), size_const(a, 512));
-	r->advice = "the loss head (logits and their gradients) takes 60.00 GiB of 75.19 GiB usable; first try to compute the "
+	r->advice = "the loss head (logits and their gradients) takes 60.00 GiB of 75.19 GiB usable; first try: compute the "
 		"loss in chunks (memory.chunk_loss)";
 	make_windows(r, a);
 	make_lists(r, a, saved, logits);
