@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
  * Printers against a result made by hand: every format and every explanation
- * beside the file of the same name here.  UPDATE=1 rewrites the files. */
+ * beside the file of the same name in tests/report.  UPDATE=1 rewrites the files. */
 #include "report/report.h"
 
 #include <stdlib.h>
