@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * A config.json becomes struct model in four steps: collect the values of
+ * all spellings, fill in the defaults of the config class, derive what the
+ * modeling code derives, check what it cannot compute. */
+#include "input/model.h"
+
+#include <string.h>
+
+#define UINT(n, k, lo, hi, doc) { n, k, TYPE_UINT, lo, hi, doc }
+#define REAL(n, k, lo, hi, doc) { n, k, TYPE_REAL, lo, hi, doc }
+#define BOOL(n, k, doc) { n, k, TYPE_BOOL, 0, 1, doc }
+enum { MAX_WIDTH = 1 << 22, MAX_COUNT = 1 << 16, MAX_LAYERS = 10000, MAX_VOCAB = 1 << 28, MAX_TOKENS = 1 << 30 };
+
+const struct model_key model_keys[] = {
+	UINT("hidden_size", KEY_HIDDEN, 1, MAX_WIDTH, "width of the residual stream"),
+	UINT("n_embd", KEY_HIDDEN, 1, MAX_WIDTH, NULL),
+	UINT("n_embed", KEY_HIDDEN, 1, MAX_WIDTH, NULL),
+	UINT("intermediate_size", KEY_FFN, 1, MAX_WIDTH, "width of the MLP, or of an expert (Mixtral, OLMoE, gpt-oss)"),
+	UINT("n_inner", KEY_FFN, 1, MAX_WIDTH, NULL),
+	UINT("ffn_hidden_size", KEY_FFN, 1, MAX_WIDTH, NULL),
+	UINT("num_hidden_layers", KEY_LAYERS, 1, MAX_LAYERS, "decoder layers"),
+	UINT("n_layer", KEY_LAYERS, 1, MAX_LAYERS, NULL),
+	UINT("num_attention_heads", KEY_HEADS, 1, MAX_COUNT, "attention heads"),
+	UINT("n_head", KEY_HEADS, 1, MAX_COUNT, NULL),
+	UINT("num_key_value_heads", KEY_KV_HEADS, 1, MAX_COUNT, "key and value heads"),
+	UINT("num_kv_heads", KEY_KV_HEADS, 1, MAX_COUNT, NULL),
+	UINT("n_head_kv", KEY_KV_HEADS, 1, MAX_COUNT, NULL),
+	UINT("head_dim", KEY_HEAD_DIM, 1, MAX_COUNT, "width of a head"),
+	UINT("vocab_size", KEY_VOCAB, 1, MAX_VOCAB, "rows of the embedding"),
+	UINT("max_position_embeddings", KEY_POSITIONS, 1, MAX_TOKENS, "longest sequence"),
+	UINT("n_positions", KEY_POSITIONS, 1, MAX_TOKENS, NULL),
+	BOOL("tie_word_embeddings", KEY_TIED, "the head shares the embedding's weight"),
+	BOOL("attention_bias", KEY_ATTENTION_BIAS, "biases in the attention's linear layers"),
+	BOOL("qkv_bias", KEY_QKV_BIAS, "biases in the projections of q, k and v (Qwen2-MoE)"),
+	BOOL("mlp_bias", KEY_MLP_BIAS, "biases in the MLP"),
+	BOOL("bias", KEY_BIAS, "biases in all linear layers (Falcon)"),
+	BOOL("use_qk_norm", KEY_QK_NORM, "norms on q and k (GLM-4.5)"),
+	UINT("sliding_window", KEY_WINDOW, 1, MAX_TOKENS, "tokens that a sliding layer sees"),
+	BOOL("use_sliding_window", KEY_USE_WINDOW, "whether any layer slides (Qwen)"),
+	UINT("max_window_layers", KEY_WINDOW_FROM, 0, MAX_LAYERS, "first sliding layer (Qwen)"),
+	UINT("sliding_window_pattern", KEY_WINDOW_PATTERN, 1, MAX_LAYERS, "every n-th layer sees all (Gemma 3)"),
+	UINT("_sliding_window_pattern", KEY_WINDOW_PATTERN, 1, MAX_LAYERS, NULL),
+	REAL("attn_logit_softcapping", KEY_ATTN_SOFTCAP, 0, 1e6, "soft cap on attention scores"),
+	REAL("final_logit_softcapping", KEY_FINAL_SOFTCAP, 0, 1e6, "soft cap on logits"),
+	REAL("attention_dropout", KEY_DROP_ATTN, 0, 1, "dropout on attention weights"),
+	REAL("attn_pdrop", KEY_DROP_ATTN, 0, 1, NULL),
+	REAL("resid_pdrop", KEY_DROP_RESID, 0, 1, "dropout before each residual addition"),
+	REAL("hidden_dropout", KEY_DROP_RESID, 0, 1, NULL),
+	REAL("embd_pdrop", KEY_DROP_EMBD, 0, 1, "dropout after the embedding"),
+	REAL("partial_rotary_factor", KEY_ROTARY, 0, 1, "share of a head that is rotated"),
+	REAL("rotary_pct", KEY_ROTARY, 0, 1, NULL),
+	UINT("rotary_dim", KEY_ROTARY_DIM, 1, MAX_COUNT, "width of a head that is rotated (GPT-J)"),
+	BOOL("use_parallel_residual", KEY_PARALLEL_RESIDUAL, "attention and MLP side by side (GPT-NeoX)"),
+	BOOL("parallel_attn", KEY_PARALLEL_ATTN, "attention and MLP side by side (Falcon)"),
+	UINT("num_ln_in_parallel_attn", KEY_PARALLEL_NORMS, 1, 2, "norms of a parallel layer (Falcon)"),
+	BOOL("new_decoder_architecture", KEY_NEW_DECODER, "grouped key and value heads (Falcon 40B)"),
+	BOOL("multi_query", KEY_MULTI_QUERY, "one key and value head (Falcon)"),
+	BOOL("alibi", KEY_ALIBI, "attention biases instead of rotation (Falcon)"),
+	UINT("num_experts", KEY_EXPERTS, 0, MAX_COUNT, "experts of an MoE layer"),
+	UINT("num_local_experts", KEY_EXPERTS, 0, MAX_COUNT, NULL),
+	UINT("n_routed_experts", KEY_EXPERTS, 0, MAX_COUNT, NULL),
+	UINT("num_experts_per_tok", KEY_TOPK, 1, MAX_COUNT, "experts that a token visits"),
+	UINT("experts_per_token", KEY_TOPK, 1, MAX_COUNT, NULL),
+	UINT("moe_intermediate_size", KEY_MOE_FFN, 1, MAX_WIDTH, "width of an expert"),
+	UINT("n_shared_experts", KEY_SHARED, 0, MAX_COUNT, "experts that every token visits"),
+	UINT("shared_expert_intermediate_size", KEY_SHARED_FFN, 0, MAX_WIDTH, "width of the shared expert (Qwen2-MoE)"),
+	UINT("first_k_dense_replace", KEY_FIRST_DENSE, 0, MAX_LAYERS, "first layers with a dense MLP"),
+	UINT("decoder_sparse_step", KEY_MOE_EVERY, 1, MAX_LAYERS, "every n-th layer has experts"),
+	UINT("q_lora_rank", KEY_Q_LORA, 1, MAX_WIDTH, "rank of the query latent; null: none"),
+	UINT("kv_lora_rank", KEY_KV_LORA, 1, MAX_WIDTH, "rank of the key and value latent"),
+	UINT("qk_nope_head_dim", KEY_QK_NOPE, 1, MAX_COUNT, "width of a head without rotation"),
+	UINT("qk_rope_head_dim", KEY_QK_ROPE, 1, MAX_COUNT, "width of a head with rotation"),
+	UINT("v_head_dim", KEY_V_DIM, 1, MAX_COUNT, "width of a value head"),
+	UINT("num_nextn_predict_layers", KEY_MTP, 0, 64, "depths of multi-token prediction"),
+};
+const size_t nmodel_key = COUNT(model_keys);
+
+/* Keys with a structure of their own, read by name below and in vision.c. */
+static const char *const structured[] = {
+	"model_type", "hidden_act", "hidden_activation", "activation_function", "activation", "layer_types",
+	"mlp_only_layers", "rope_parameters", "rope_scaling", "text_config", "llm_config", "vision_config",
+	"downsample_ratio", "force_image_size", "mm_tokens_per_image", "quantization_config",
+};
+/* Keys of config.json that change no size. */
+static const char *const ignored[] = {
+	"architectures", "attn_implementation", "auto_map", "aux_loss_alpha", "bos_token_id", "boi_token_index",
+	"cache_implementation", "chunk_size_feed_forward", "classifier_dropout", "dtype", "dynamic_image_size",
+	"eoi_token_index", "eos_token_id", "ep_size", "head_dim_v", "id2label", "image_seq_length", "image_token_id",
+	"image_token_index", "initial_context_length", "initializer_factor", "initializer_range", "is_decoder",
+	"is_encoder_decoder", "label2id", "layer_norm_eps", "layer_norm_epsilon", "max_dynamic_patch",
+	"min_dynamic_patch", "moe_layer_freq", "n_ctx", "n_group", "norm_topk_prob", "offset_alibi",
+	"original_max_position_embeddings", "output_router_logits", "pad_token_id", "pretraining_tp",
+	"projector_hidden_act", "ps_version", "query_pre_attn_scalar", "rms_norm_eps", "rope_interleave",
+	"rope_local_base_freq", "rope_theta", "rotary_emb_base", "routed_scaling_factor", "router_aux_loss_coef",
+	"router_jitter_noise", "scale_attn_by_inverse_layer_idx", "scale_attn_weights", "scoring_func",
+	"select_layer", "seq_aux", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
+	"summary_type", "summary_use_proj", "swiglu_limit", "task_specific_params", "template", "topk_group",
+	"topk_method", "torch_dtype", "transformers_version", "unk_token_id", "use_backbone_lora", "use_cache",
+	"use_llm_lora", "use_thumbnail", "video_token_id", "vision_end_token_id", "vision_feature_layer",
+	"vision_feature_select_strategy", "vision_start_token_id", "vision_token_id", "_name_or_path",
+};
+/* Switches of the modeling code that memplan does not follow. */
+static const char *const unmodelled[] = {
+	"add_cross_attention", "apply_residual_connection_post_layernorm", "clip_qkv", "qk_layernorm",
+	"reorder_and_upcast_attn", "use_mask_token",
+};
+static const struct { const char *name; enum act_kind act; } acts[] = {
+	{ "silu", ACT_SILU }, { "swish", ACT_SILU }, { "gelu", ACT_GELU }, { "gelu_python", ACT_GELU },
+	{ "gelu_pytorch_tanh", ACT_GELU_TANH }, { "gelu_python_tanh", ACT_GELU_TANH }, { "gelu_new", ACT_GELU_NEW },
+	{ "relu", ACT_RELU }, { "relu2", ACT_RELU2 },
+};
+
+struct config {
+	struct arena *a;
+	struct diag *d;
+	const struct node *node;
+	const struct family *family;
+	bool strict;                   /* written by hand */
+	double v[KEY_N];
+	bool set[KEY_N];
+	struct loc loc[KEY_N];
+	const char *spelling[KEY_N];
+};
+
+static bool among(const char *s, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(s, names[i]))
+			return true;
+	return false;
+}
+
+bool model_key_ignored(const char *name)
+{
+	return among(name, ignored, COUNT(ignored));
+}
+
+void model_unknown_key(struct diag *d, const struct pair *p, const char *const *names, size_t n)
+{
+	const char *near = nearest(p->key, names, n);
+	diag_error(d, p->loc, "unknown key '%s'", p->key);
+	if (near)
+		diag_hint(d, "did you mean '%s'?", near);
+}
+
+static bool truthy(const struct node *n)
+{
+	return n->shape != SHAPE_SCALAR ||
+		(n->scalar != SCALAR_NULL && strcmp(n->text, "false") && strcmp(n->text, "0"));
+}
+
+static const struct model_key *key_find(const char *name)
+{
+	for (size_t i = 0; i < nmodel_key; i++)
+		if (!strcmp(model_keys[i].name, name))
+			return &model_keys[i];
+	return NULL;
+}
+
+/* ---- collecting */
+
+static bool read_value(struct config *c, const struct model_key *k, double *out)
+{
+	uint64_t u;
+	bool b;
+	switch (k->type) {
+	case TYPE_UINT:
+		if (!node_uint(c->d, c->node, k->name, (uint64_t)k->min, (uint64_t)k->max, &u))
+			return false;
+		*out = (double)u;
+		return true;
+	case TYPE_BOOL:
+		if (!node_bool(c->d, c->node, k->name, &b))
+			return false;
+		*out = b;
+		return true;
+	case TYPE_REAL:
+		return node_real(c->d, c->node, k->name, k->min, k->max, out);
+	}
+	return false;
+}
+
+/* null means none: 0, and no default. */
+static void collect_key(struct config *c, const struct model_key *k, const struct pair *p)
+{
+	double v = 0;
+	bool null = node_is_null(p->value);
+	if (!read_value(c, k, &v) && !null)
+		return;
+	if (c->set[k->key] && !null && c->v[k->key] > 0 && c->v[k->key] != v) {
+		diag_error(c->d, p->loc, "'%s' and '%s' disagree", c->spelling[k->key], p->key);
+		return;
+	}
+	if (c->set[k->key] && null)
+		return;
+	c->v[k->key] = v;
+	c->set[k->key] = true;
+	c->loc[k->key] = p->value->loc;
+	c->spelling[k->key] = k->name;
+}
+
+static void unknown(struct config *c, const struct pair *p)
+{
+	const char *names[COUNT(model_keys) + COUNT(structured)];
+	size_t n = 0;
+	for (size_t i = 0; i < nmodel_key; i++)
+		names[n++] = model_keys[i].name;
+	for (size_t i = 0; i < COUNT(structured); i++)
+		names[n++] = structured[i];
+	model_unknown_key(c->d, p, names, n);
+}
+
+static void collect(struct config *c)
+{
+	for (size_t i = 0; i < c->node->n; i++) {
+		const struct pair *p = &c->node->pairs[i];
+		const struct model_key *k = key_find(p->key);
+		if (k)
+			collect_key(c, k, p);
+		else if (among(p->key, unmodelled, COUNT(unmodelled)) && truthy(p->value))
+			diag_refuse(c->d, p->loc, "'%s' is not modelled", p->key);
+		else if (!strcmp(p->key, "quantization_config") && truthy(p->value))
+			diag_warn(c->d, p->loc, "'quantization_config' is not used: weights count as unquantised");
+		else if (c->strict && !among(p->key, structured, COUNT(structured)) && !model_key_ignored(p->key) &&
+			 !among(p->key, unmodelled, COUNT(unmodelled)))
+			unknown(c, p);
+	}
+}
+
+/* partial_rotary_factor inside rope_parameters or rope_scaling, there also by layer type */
+static void collect_rope(struct config *c)
+{
+	static const char *const maps[] = { "rope_parameters", "rope_scaling" };
+	for (size_t i = 0; i < COUNT(maps); i++) {
+		const struct node *m = node_get(c->node, maps[i]);
+		const struct node *full = m && m->shape == SHAPE_MAP ? node_get(m, "full_attention") : NULL;
+		double v;
+		if (full && full->shape == SHAPE_MAP)
+			m = full;
+		if (m && m->shape == SHAPE_MAP && node_real(c->d, m, "partial_rotary_factor", 0, 1, &v)) {
+			c->v[KEY_ROTARY] = v;
+			c->set[KEY_ROTARY] = true;
+		}
+	}
+}
+
+static void require(struct config *c)
+{
+	static const struct { int key; const char *name; } needed[] = {
+		{ KEY_HIDDEN, "hidden_size" }, { KEY_LAYERS, "num_hidden_layers" },
+		{ KEY_HEADS, "num_attention_heads" }, { KEY_VOCAB, "vocab_size" }, { KEY_FFN, "intermediate_size" },
+	};
+	for (size_t i = 0; i < COUNT(needed); i++) {
+		double deflt = c->family->deflt[needed[i].key];
+		if ((c->set[needed[i].key] && c->v[needed[i].key] > 0) || deflt <= 0)
+			continue;
+		if (c->strict)
+			diag_error(c->d, c->node->loc, "'%s' is missing", needed[i].name);
+		else
+			c->set[needed[i].key] = false;    /* null: as absent */
+	}
+}
+
+static void fill_defaults(struct config *c)
+{
+	for (int k = KEY_NONE + 1; k < KEY_N; k++)
+		if (!c->set[k])
+			c->v[k] = k == KEY_TIED ? c->family->tied : c->family->deflt[k];
+}
+
+/* ---- deriving */
+
+static uint64_t uint(const struct config *c, enum config_key k)
+{
+	return (uint64_t)c->v[k];
+}
+
+static bool flag(const struct config *c, int key, bool otherwise)
+{
+	return key == KEY_NONE ? otherwise : c->v[key] > 0;
+}
+
+static struct loc at(const struct config *c, enum config_key k)
+{
+	return c->set[k] ? c->loc[k] : c->node->loc;
+}
+
+static void derive_act(struct config *c, struct model *m)
+{
+	static const char *const names[] = { "hidden_act", "activation_function", "activation", "hidden_activation" };
+	m->act = c->family->act;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		const char *s;
+		size_t k = 0;
+		if (c->family->layout == LAYOUT_BLOOM || !node_string(c->d, c->node, names[i], &s))
+			continue;
+		while (k < COUNT(acts) && strcmp(acts[k].name, s))
+			k++;
+		if (k < COUNT(acts))
+			m->act = acts[k].act;
+		else
+			diag_refuse(c->d, node_get(c->node, names[i])->loc, "activation '%s' is not modelled", s);
+	}
+}
+
+/* configuration_falcon.py, modeling_falcon.py: FalconAttention, FalconDecoderLayer */
+static void derive_falcon(struct config *c, struct model *m, struct family *f)
+{
+	bool grouped = c->v[KEY_NEW_DECODER] > 0, parallel = c->v[KEY_PARALLEL_ATTN] > 0;
+	if (!grouped)
+		m->kv_heads = c->v[KEY_MULTI_QUERY] > 0 ? 1 : m->heads;
+	f->block = parallel ? BLOCK_PARALLEL : BLOCK_PRE;
+	f->norms = !parallel || uint(c, KEY_PARALLEL_NORMS) == 2 || (grouped && uint(c, KEY_PARALLEL_NORMS) == 0) ? 2 : 1;
+	f->position = c->v[KEY_ALIBI] > 0 ? POS_ALIBI : POS_ROPE;
+}
+
+/* What the config switches in the class. */
+static void derive_family(struct config *c, struct model *m)
+{
+	struct family *f = NEW(c->a, struct family);
+	*f = *c->family;
+	if (f->layout == LAYOUT_FALCON)
+		derive_falcon(c, m, f);
+	if (f->layout == LAYOUT_NEOX && c->v[KEY_PARALLEL_RESIDUAL] <= 0)
+		f->block = BLOCK_PRE;
+	if (f->layout == LAYOUT_NEOX)
+		m->dropout_embd = m->dropout_resid;      /* GPTNeoXModel.emb_dropout */
+	if (f->mlp == MLP_GATED_FUSED)
+		m->dropout_embd = 0;                     /* Phi3Model has none */
+	if (f->qk_norm_key != KEY_NONE && c->v[f->qk_norm_key] <= 0)
+		f->qk_norm = QKNORM_NONE;
+	f->act = m->act;
+	m->qk_norm = f->qk_norm;
+	m->family = f;
+}
+
+static void derive_attention(struct config *c, struct model *m)
+{
+	const struct family *f = c->family;
+	bool mla = f->deflt[KEY_KV_LORA] > 0;
+	m->kv_heads = m->kv_heads ? m->kv_heads : m->heads;
+	m->head_dim = f->layout == LAYOUT_LLAMA ? uint(c, KEY_HEAD_DIM) : 0;
+	if (mla) {
+		m->q_lora = uint(c, KEY_Q_LORA);
+		m->kv_lora = uint(c, KEY_KV_LORA);
+		m->qk_nope = uint(c, KEY_QK_NOPE);
+		m->qk_rope = uint(c, KEY_QK_ROPE);
+		m->v_dim = uint(c, KEY_V_DIM);
+		m->head_dim = m->qk_nope + m->qk_rope;
+		m->kv_heads = m->heads;
+		if (!m->kv_lora || !m->qk_nope || !m->qk_rope || !m->v_dim)
+			diag_error(c->d, at(c, KEY_KV_LORA), "'%s' needs kv_lora_rank, qk_nope_head_dim, "
+				   "qk_rope_head_dim and v_head_dim", f->model_type);
+	} else if (m->head_dim == 0 && m->hidden % m->heads != 0) {
+		diag_error(c->d, at(c, KEY_HEADS), "num_attention_heads=%llu does not divide hidden_size=%llu",
+			   (unsigned long long)m->heads, (unsigned long long)m->hidden);
+	}
+	if (m->head_dim == 0)
+		m->head_dim = m->hidden / m->heads;
+	m->rotary_fraction = c->v[KEY_ROTARY] > 0 ? c->v[KEY_ROTARY] : 1;
+	if (c->v[KEY_ROTARY_DIM] > 0 && m->head_dim > 0)
+		m->rotary_fraction = c->v[KEY_ROTARY_DIM] / (double)m->head_dim;
+	if (m->rotary_fraction > 1)
+		diag_error(c->d, at(c, KEY_ROTARY_DIM), "rotary_dim is more than the head dimension %llu",
+			   (unsigned long long)m->head_dim);
+}
+
+static bool slides(const struct config *c, const struct family *f, uint64_t layer)
+{
+	uint64_t from = uint(c, KEY_WINDOW_FROM), pattern = uint(c, KEY_WINDOW_PATTERN);
+	switch (f->window) {
+	case WINDOW_NEVER: return false;
+	case WINDOW_ALL: return true;
+	case WINDOW_PATTERN: return pattern > 0 && (layer + 1) % pattern != 0;
+	case WINDOW_FROM: return layer >= from;
+	case WINDOW_EVEN_BELOW: return layer % 2 == 0 && layer < from;
+	}
+	return false;
+}
+
+/* layer_types, checked: 1 where a layer slides */
+static void read_layer_types(struct config *c, const struct node *types, uint8_t *sliding, uint64_t layers)
+{
+	if (types->n != layers) {
+		diag_error(c->d, types->loc, "layer_types has %zu entries for %llu layers", types->n,
+			   (unsigned long long)layers);
+		return;
+	}
+	for (size_t i = 0; i < types->n; i++) {
+		const struct node *t = types->items[i];
+		if (t->shape == SHAPE_SCALAR && !strcmp(t->text, "sliding_attention"))
+			sliding[i] = 1;
+		else if (t->shape == SHAPE_SCALAR && !strcmp(t->text, "full_attention"))
+			sliding[i] = 0;
+		else
+			diag_refuse(c->d, t->loc, "layer type '%s' is not modelled",
+				    t->shape == SHAPE_SCALAR ? t->text : node_shape_name(t));
+	}
+}
+
+static void derive_window(struct config *c, struct model *m)
+{
+	uint8_t *sliding = NEWN(c->a, uint8_t, m->layers);
+	const struct node *types = NULL;
+	bool any = false;
+	for (uint64_t i = 0; i < m->layers; i++)
+		sliding[i] = slides(c, c->family, i);
+	if (c->family->window > WINDOW_ALL && node_seq(c->d, c->node, "layer_types", &types))
+		read_layer_types(c, types, sliding, m->layers);
+	m->sliding_window = c->v[KEY_USE_WINDOW] > 0 ? uint(c, KEY_WINDOW) : 0;
+	for (uint64_t i = 0; i < m->layers; i++) {
+		sliding[i] = sliding[i] && m->sliding_window > 0;
+		any = any || sliding[i];
+	}
+	if (!any)
+		m->sliding_window = 0;
+	m->sliding = sliding;
+}
+
+static void derive_moe_layers(struct config *c, struct model *m)
+{
+	uint8_t *moe = NEWN(c->a, uint8_t, m->layers);
+	const struct node *dense = NULL;
+	for (uint64_t i = 0; i < m->layers; i++)
+		moe[i] = m->experts > 0 && i >= m->first_dense && (i + 1) % m->moe_every == 0;
+	if (node_seq(c->d, c->node, "mlp_only_layers", &dense))
+		for (size_t i = 0; i < dense->n; i++) {
+			uint64_t k;
+			if (value_uint(c->d, dense->items[i], "mlp_only_layers", 0, MAX_LAYERS, &k) && k < m->layers)
+				moe[k] = 0;
+		}
+	m->moe = moe;
+}
+
+static void derive_moe(struct config *c, struct model *m)
+{
+	const struct family *f = c->family;
+	if (f->deflt[KEY_EXPERTS] > 0) {
+		m->experts = uint(c, KEY_EXPERTS);
+		m->mtp_layers = uint(c, KEY_MTP);
+	} else if (c->strict && c->v[KEY_EXPERTS] > 0) {
+		diag_error(c->d, at(c, KEY_EXPERTS), "'%s' has no experts", f->model_type);
+	}
+	m->moe_every = c->v[KEY_MOE_EVERY] > 0 ? uint(c, KEY_MOE_EVERY) : 1;
+	if (m->experts > 0) {
+		m->topk = uint(c, KEY_TOPK);
+		m->moe_ffn = f->experts_use_ffn ? m->ffn : uint(c, KEY_MOE_FFN);
+		m->first_dense = uint(c, KEY_FIRST_DENSE);
+		m->shared_experts = uint(c, KEY_SHARED);
+		m->shared_ffn = f->shared_gate ? uint(c, KEY_SHARED_FFN) : mul_u64(m->shared_experts, m->moe_ffn);
+		m->router_bias = f->router_bias;
+		m->shared_gate = f->shared_gate;
+		m->expert_bias = f->expert_bias;
+		if (m->topk == 0)
+			diag_error(c->d, c->node->loc, "'num_experts_per_tok' is missing");
+		if (m->topk > m->experts)
+			diag_error(c->d, at(c, KEY_TOPK), "num_experts_per_tok=%llu is more than the %llu experts",
+				   (unsigned long long)m->topk, (unsigned long long)m->experts);
+	}
+	derive_moe_layers(c, m);
+}
+
+static void derive(struct config *c, struct model *m)
+{
+	const struct family *f = c->family;
+	m->hidden = uint(c, KEY_HIDDEN);
+	m->layers = uint(c, KEY_LAYERS);
+	m->heads = uint(c, KEY_HEADS);
+	m->kv_heads = uint(c, KEY_KV_HEADS);
+	m->vocab = uint(c, KEY_VOCAB);
+	m->positions = uint(c, KEY_POSITIONS);
+	m->ffn = c->v[KEY_FFN] > 0 ? uint(c, KEY_FFN) : mul_u64(4, m->hidden);
+	m->attn_softcap = c->v[KEY_ATTN_SOFTCAP];
+	m->final_softcap = c->v[KEY_FINAL_SOFTCAP];
+	m->dropout_attn = c->v[KEY_DROP_ATTN];
+	m->dropout_resid = c->v[KEY_DROP_RESID];
+	m->dropout_embd = c->v[KEY_DROP_EMBD];
+	m->tied = c->v[KEY_TIED] > 0;
+	m->q_bias = flag(c, f->q_bias_key, f->q_bias);
+	m->o_bias = flag(c, f->o_bias_key, f->o_bias);
+	m->mlp_bias = flag(c, f->mlp_bias_key, f->mlp_bias);
+	m->head_bias = f->head_bias;
+	m->attn_sinks = f->attn_sinks;
+	derive_act(c, m);
+	derive_attention(c, m);
+	derive_family(c, m);
+	derive_window(c, m);
+	derive_moe(c, m);
+	if (m->kv_heads == 0 || m->heads % m->kv_heads != 0)
+		diag_error(c->d, at(c, KEY_KV_HEADS), "num_key_value_heads=%llu does not divide num_attention_heads=%llu",
+			   (unsigned long long)m->kv_heads, (unsigned long long)m->heads);
+}
+
+/* ---- the parts of a file */
+
+static const struct family *family_of(struct diag *d, const struct node *n)
+{
+	const char *type, *near;
+	const struct family *f;
+	if (!node_string(d, n, "model_type", &type)) {
+		if (!node_get(n, "model_type"))
+			diag_error(d, n->loc, "'model_type' is missing");
+		return NULL;
+	}
+	f = family_find(type);
+	if (f)
+		return f;
+	diag_refuse(d, node_get(n, "model_type")->loc, "model_type '%s' is not modelled", type);
+	near = family_nearest(type);
+	if (near)
+		diag_hint(d, "did you mean '%s'?", near);
+	return NULL;
+}
+
+static bool written_by_transformers(const struct node *n)
+{
+	return node_get(n, "architectures") || node_get(n, "transformers_version");
+}
+
+/* Flat files (Qwen2-VL) have the language part at the top. */
+static const struct node *text_node(struct diag *d, const struct node *n)
+{
+	const struct node *t = NULL;
+	if (!node_map(d, n, "text_config", &t))
+		node_map(d, n, "llm_config", &t);
+	return t ? t : n;
+}
+
+/* The outer config's word on tying counts; then the language part's, then the outer class's default. */
+static void settle_tying(struct config *text, struct config *outer)
+{
+	collect(outer);
+	if (outer->set[KEY_TIED] || !text->set[KEY_TIED])
+		text->v[KEY_TIED] = outer->set[KEY_TIED] ? outer->v[KEY_TIED] : outer->family->tied;
+	text->set[KEY_TIED] = true;
+	for (int k = KEY_NONE + 1; outer->strict && k < KEY_N; k++)
+		if (outer->set[k] && k != KEY_TIED)
+			diag_error(outer->d, outer->loc[k], "'%s' belongs in text_config", outer->spelling[k]);
+}
+
+const struct model *model_from_node(struct arena *a, struct diag *d, const struct node *n, const char *name,
+				    struct model *out)
+{
+	size_t errors = diag_count(d, SEV_ERROR);
+	struct config *c = NEW(a, struct config), *o = NEW(a, struct config);
+	const struct family *outer, *f;
+	if (n->shape != SHAPE_MAP) {
+		diag_error(d, n->loc, "a model is a mapping, found %s", node_shape_name(n));
+		return NULL;
+	}
+	f = outer = family_of(d, n);
+	if (!outer)
+		return NULL;
+	*c = (struct config){ .a = a, .d = d, .node = n, .strict = !written_by_transformers(n) };
+	if (outer->text) {
+		c->node = text_node(d, n);
+		f = c->node != n && node_get(c->node, "model_type") ? family_of(d, c->node) : family_find(outer->text);
+	}
+	if (!f || f->text) {
+		if (f)
+			diag_refuse(d, c->node->loc, "a vision tower inside a vision tower's language part");
+		return NULL;
+	}
+	c->family = f;
+	collect(c);
+	collect_rope(c);
+	if (c->node != n) {
+		*o = (struct config){ .a = a, .d = d, .node = n, .strict = c->strict, .family = outer };
+		settle_tying(c, o);
+	} else if (outer->text && !c->set[KEY_TIED]) {
+		c->v[KEY_TIED] = outer->tied;
+		c->set[KEY_TIED] = true;
+	}
+	require(c);
+	if (diag_count(d, SEV_ERROR) > errors)
+		return NULL;
+	fill_defaults(c);
+	*out = (struct model){ .name = name, .model_type = outer->model_type, .outer = outer, .loc = n->loc };
+	derive(c, out);
+	if (outer->text)
+		vision_from_node(d, n, c->strict, out, &out->vision);
+	return diag_count(d, SEV_ERROR) > errors ? NULL : out;
+}
