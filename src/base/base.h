@@ -90,7 +90,10 @@ void diag_warn(struct diag *d, struct loc loc, const char *fmt, ...) __attribute
 void diag_hint(struct diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  /* belongs to the last message */
 /* The plan is well formed but memplan has no honest answer for it: exit status 3 instead of 2. */
 void diag_refuse(struct diag *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-int diag_status(const struct diag *d);        /* 0, EXIT_INPUT or EXIT_NO_ANSWER (input errors win) */
+/* Something outside failed: exit status 4 unless the input is wrong too. */
+void diag_environment(struct diag *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int diag_status(const struct diag *d);        /* 0, EXIT_INPUT, EXIT_ENVIRONMENT or EXIT_NO_ANSWER, the first of these */
+struct arena *diag_arena(struct diag *d);     /* for parts of messages */
 void diag_print(const struct diag *d, FILE *f);
 size_t diag_count(const struct diag *d, enum severity s);
 const char *diag_text(const struct diag *d, enum severity s, size_t i);   /* the message without its place */

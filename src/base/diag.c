@@ -23,7 +23,7 @@ struct diag {
 	struct arena *a;
 	VEC(struct message) v;
 	size_t count[2];               /* by severity */
-	bool input, refused, dropped, too_many;
+	bool input, environment, refused, dropped, too_many;
 };
 
 struct diag *diag_new(struct arena *a)
@@ -32,6 +32,11 @@ struct diag *diag_new(struct arena *a)
 
 	d->a = a;
 	return d;
+}
+
+struct arena *diag_arena(struct diag *d)
+{
+	return d->a;
 }
 
 static void add(struct diag *d, enum severity sev, bool refusal, struct loc loc, const char *fmt, va_list ap)
@@ -81,6 +86,16 @@ void diag_refuse(struct diag *d, struct loc loc, const char *fmt, ...)
 	d->refused = true;
 }
 
+void diag_environment(struct diag *d, struct loc loc, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(d, SEV_ERROR, false, loc, fmt, ap);
+	va_end(ap);
+	d->environment = true;
+}
+
 void diag_hint(struct diag *d, const char *fmt, ...)
 {
 	va_list ap;
@@ -94,7 +109,7 @@ void diag_hint(struct diag *d, const char *fmt, ...)
 
 int diag_status(const struct diag *d)
 {
-	return d->input ? EXIT_INPUT : d->refused ? EXIT_NO_ANSWER : 0;
+	return d->input ? EXIT_INPUT : d->environment ? EXIT_ENVIRONMENT : d->refused ? EXIT_NO_ANSWER : 0;
 }
 
 size_t diag_count(const struct diag *d, enum severity s)
@@ -163,12 +178,30 @@ static size_t points_bytes(const char *s, size_t len, int n)
 	return i;
 }
 
-static void put_line(FILE *f, const char *s, size_t n)
+/* Bytes of the UTF-8 sequence at s; 0: none, or a control character. */
+static size_t point_len(const char *s, size_t len)
 {
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
+	unsigned char c = (unsigned char)s[0];
+	size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
 
-		putc(c == '\t' ? '\t' : c < 0x20 || c == 0x7f ? '?' : c, f);
+	if (n > len || (c < 0x20 && c != '\t') || c == 0x7f)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if (!continues(s[i]))
+			return 0;
+	return n;
+}
+
+static void put_line(FILE *f, const char *s, size_t len)
+{
+	size_t n;
+
+	for (size_t i = 0; i < len; i += n ? n : 1) {
+		n = point_len(s + i, len - i);
+		if (n)
+			fwrite(s + i, 1, n, f);
+		else
+			putc('?', f);
 	}
 }
 
