@@ -18,7 +18,11 @@ struct recipe {
 	uint64_t checkpoint_layers;            /* the first n layers; 0: all */
 	uint64_t loss_chunks, loss_chunk_rows; /* chunked loss: number of chunks, or rows of one; 0: off */
 	bool loss_checkpoint;                  /* each chunk's head and loss are recomputed */
+	bool unroll;                           /* every layer in the graph, none standing for others (tests) */
 };
+
+/* Tensors that outlive the layer that made them and die in the next one. */
+enum { STATE_STREAM, STATE_GATHERED, STATE_PREFETCHED, STATE_REDUCED, NSTATE };
 
 struct layer {                                 /* ctx of the layer emitter */
 	struct build *b;
@@ -37,6 +41,8 @@ struct shared_inputs {
 	tensor_id alibi;
 };
 
+struct param_range { size_t first, n; };       /* of tape.params */
+
 struct build {
 	const struct spec *spec;
 	const struct model *m;
@@ -48,11 +54,17 @@ struct build {
 	size_ref B, S;                         /* micro-batch, sequence length */
 	size_ref rotary;                       /* rotated part of a head */
 	enum dtype dtype;                      /* of parameters as layers read them */
-	size_t first_outer, nouter;            /* parameters outside the layers */
+	struct param_range outer[2];           /* parameters outside the layers: before and after them */
 	struct layer *layers; size_t nlayer;   /* instances */
 	struct shared_inputs in;
 	tensor_id ids, labels, batch_positions;
-	tensor_id logits;                      /* held by the training loop, or NO_TENSOR */
+	tensor_id logits;                      /* of the micro-batch at hand */
+	bool unroll;                           /* every layer in the graph (tests) */
+	struct prog *at;                       /* where the program grows */
+	struct prog *body;                     /* of the layer run at hand */
+	tensor_id *layer_in, *layer_out;       /* per instance, of the micro-batch at hand */
+	tensor_id outer_state[NSTATE], state[NSTATE];   /* what one layer's run hands to the next */
+	int32_t micro;
 };
 
 /* Parameters by name; NO_TENSOR when the model has none of that name. */

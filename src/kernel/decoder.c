@@ -21,7 +21,8 @@ tensor_id layer_param(struct layer *l, const char *name)
 
 tensor_id outer_param(struct build *b, const char *name)
 {
-	return find_param(b, b->first_outer, b->nouter, name);
+	tensor_id x = find_param(b, b->outer[0].first, b->outer[0].n, name);
+	return x >= 0 ? x : find_param(b, b->outer[1].first, b->outer[1].n, name);
 }
 
 static tensor_id layer_norm(struct layer *l, const char *name, tensor_id x)

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * Layer instances: a repeating pattern of layer kinds is traced at most three
+ * times, so the graph does not grow with the number of layers. */
+#include "kernel/step.h"
+
+enum { MAX_PERIOD = 8 };
+
+/* Layers of one kind trace the same ops. */
+static unsigned layer_kind(const struct build *b, uint64_t i)
+{
+	unsigned kind = b->m->sliding && b->m->sliding[i];
+	kind |= (b->m->moe && b->m->moe[i] ? 2u : 0u);
+	kind |= (b->recipe.checkpoint && (!b->recipe.checkpoint_layers || i < b->recipe.checkpoint_layers) ? 4u : 0u);
+	return kind;
+}
+
+/* How many times the pattern of `period` kinds that starts at layer i occurs in a row. */
+static uint64_t repeats(const struct build *b, uint64_t i, uint64_t period)
+{
+	uint64_t j = i + period;
+	while (j < b->m->layers && layer_kind(b, j) == layer_kind(b, j - period))
+		j++;
+	return (j - i) / period;
+}
+
+/* The pattern at layer i that covers most layers by being repeated at least three times; 0: none. */
+static uint64_t best_period(const struct build *b, uint64_t i, uint64_t *times)
+{
+	uint64_t best = 0, cover = 0;
+	for (uint64_t p = 1; p <= MAX_PERIOD && i + p <= b->m->layers; p++) {
+		uint64_t n = repeats(b, i, p);
+		if (n >= 3 && n * p > cover) {
+			cover = n * p;
+			best = p;
+			*times = n;
+		}
+	}
+	return best;
+}
+
+static void add_layers(struct build *b, uint64_t first, uint64_t period, uint64_t times)
+{
+	int32_t group = -1;
+	if (times > 1) {
+		*VEC_PUSH(b->a, &b->g->groups) = (struct group){ .times = times,
+			.first_layer = (int32_t)first, .period = (uint32_t)period };
+		group = (int32_t)b->g->groups.n - 1;
+	}
+	for (uint64_t i = 0; i < period; i++)
+		b->layers[b->nlayer++] = (struct layer){ .b = b, .index = first + i, .times = times,
+			.period = (uint32_t)period, .group = group,
+			.sliding = b->m->sliding && b->m->sliding[first + i] };
+}
+
+void layout_layers(struct build *b)
+{
+	b->layers = NEWN(b->a, struct layer, b->m->layers);
+	for (uint64_t i = 0; i < b->m->layers;) {
+		uint64_t times = 0, period = b->unroll ? 0 : best_period(b, i, &times);
+		if (!period) {
+			add_layers(b, i++, 1, 1);
+			continue;
+		}
+		add_layers(b, i, period, 1);
+		add_layers(b, i + period, period, times - 2);
+		add_layers(b, i + period * (times - 1), period, 1);
+		i += period * times;
+	}
+}
