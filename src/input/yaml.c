@@ -145,6 +145,14 @@ static enum scalar scalar_kind(const char *s)
 	return number_kind(s);
 }
 
+struct node *node_scalar(struct arena *a, const char *text, struct loc loc)
+{
+	struct node *n = NEW(a, struct node);
+
+	*n = (struct node){ .shape = SHAPE_SCALAR, .scalar = scalar_kind(text), .text = text, .loc = loc, .total = 1 };
+	return n;
+}
+
 /* ---- the tree */
 
 static struct node *read_value(struct reader *r, yaml_event_t *e, unsigned depth);
