@@ -88,9 +88,18 @@ void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local);        
 void emit_position_ids(struct build *b);                                            /* rope.c */
 void emit_rotary(struct build *b, tensor_id embedded, unsigned kinds);              /* rope.c: cos and sin, one pair or two */
 void emit_masks(struct build *b);                                                   /* mask.c */
-tensor_id emit_embedding(struct build *b);                                          /* decoder.c */
-tensor_id emit_layer(void *layer, tensor_id x);                                     /* decoder.c: one decoder layer */
-tensor_id emit_model(struct build *b, tensor_id (*run_layers)(struct build *, tensor_id));   /* decoder.c: ids -> hidden */
+typedef tensor_id run_layers_fn(struct build *b, tensor_id x);
+/* A model class: ids -> hidden states, one decoder layer, the buffers it registers (decoder.c). */
+struct arch {
+	tensor_id (*model)(struct build *b, run_layers_fn *run_layers);
+	tensor_id (*layer)(struct layer *l, tensor_id x);
+	void (*buffers)(struct build *b);
+};
+const struct arch *arch_of(const struct model *m);                                  /* NULL: no emitters for this class */
+tensor_id emit_layer(void *layer, tensor_id x);
+tensor_id emit_model(struct build *b, run_layers_fn *run_layers);
+/* A persistent buffer of the model, `copies` like ones (load.c). */
+void add_buffer(struct build *b, const char *name, enum dtype dt, unsigned ndim, const size_ref *dims, uint64_t copies);
 tensor_id emit_head_loss(struct build *b, tensor_id hidden);                        /* loss.c -> loss */
 
 /* Names the storages made from here on. */

@@ -55,12 +55,12 @@ static tensor_id block_pre(struct layer *l, tensor_id x)
 	return y;
 }
 
-tensor_id emit_layer(void *layer, tensor_id x)
+static tensor_id llama_layer(struct layer *l, tensor_id x)
 {
-	return block_pre(layer, x);
+	return block_pre(l, x);
 }
 
-tensor_id emit_model(struct build *b, tensor_id (*run_layers)(struct build *, tensor_id))
+static tensor_id llama_model(struct build *b, run_layers_fn *run_layers)
 {
 	struct tape *t = b->t;
 	label(b, "embed_tokens");
@@ -71,4 +71,34 @@ tensor_id emit_model(struct build *b, tensor_id (*run_layers)(struct build *, te
 	tensor_id y = emit_norm(b, "norm", x, outer_param(b, "model.norm.weight"), NO_TENSOR);
 	tape_holdv(t, (tensor_id[]){ x, embedded, b->in.position_ids, b->in.cos[0], b->in.sin[0] }, 5);
 	return y;
+}
+
+/* LlamaRotaryEmbedding: inv_freq and original_inv_freq */
+static void llama_buffers(struct build *b)
+{
+	size_ref half = size_ceil_div(b->a, b->rotary, size_const(b->a, 2));
+	for (int i = 0; i < 2; i++)
+		add_buffer(b, "rotary inv_freq", DT_FP32, 1, &half, 1);
+}
+
+/* How the classes of one parameter layout run; NULL: memplan has no emitter for it yet. */
+static const struct arch archs[LAYOUT_N] = {
+	[LAYOUT_LLAMA] = { llama_model, llama_layer, llama_buffers },
+};
+
+const struct arch *arch_of(const struct model *m)
+{
+	const struct arch *arch = &archs[m->family->layout];
+	return arch->model ? arch : NULL;
+}
+
+tensor_id emit_layer(void *layer, tensor_id x)
+{
+	struct layer *l = layer;
+	return arch_of(l->b->m)->layer(l, x);
+}
+
+tensor_id emit_model(struct build *b, run_layers_fn *run_layers)
+{
+	return arch_of(b->m)->model(b, run_layers);
 }

@@ -64,13 +64,12 @@ static void load_layers(struct build *b)
 	}
 }
 
-/* LlamaRotaryEmbedding: inv_freq and original_inv_freq */
-static void load_buffers(struct build *b)
+void add_buffer(struct build *b, const char *name, enum dtype dt, unsigned ndim, const size_ref *dims, uint64_t copies)
 {
-	size_ref half = size_ceil_div(b->a, b->rotary, size_const(b->a, 2));
-	if (b->m->family->position == POS_ROPE)
-		for (int i = 0; i < 2; i++)
-			persistent_tensor(b, "rotary inv_freq", CLASS_BUFFER, DT_FP32, 1, &half);
+	tensor_id x = persistent_tensor(b, name, CLASS_BUFFER, dt, ndim, dims);
+	struct storage *s = &b->g->storages.v[T(b->t, x)->storage];
+	s->ncopies = copies;
+	s->copies = copies > 1 ? size_const(b->a, copies) : NULL;
 }
 
 static void load_batch(struct build *b)
@@ -90,6 +89,6 @@ void trace_load(struct build *b)
 	b->outer[0] = load_outer(b, &outer, true);
 	load_layers(b);
 	b->outer[1] = load_outer(b, &outer, false);
-	load_buffers(b);
+	arch_of(b->m)->buffers(b);
 	load_batch(b);
 }

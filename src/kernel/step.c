@@ -4,6 +4,8 @@
  * block is traced once; the program tree says how often it runs. */
 #include "kernel/step.h"
 
+#include <string.h>
+
 /* ---- blocks and the program */
 
 static void block(struct build *b, const char *name, enum window w, const struct layer *l)
@@ -81,8 +83,21 @@ static tensor_id run_layer(struct build *b, struct layer *l, tensor_id x)
 	return tape_checkpoint(b->t, emit_layer, l, x, b->recipe.checkpoint == CKPT_FULL);
 }
 
+/* Keyword arguments of every layer call: a checkpoint's closure refers to them. */
+static void remember_kwargs(struct build *b)
+{
+	const struct shared_inputs *in = &b->in;
+	const tensor_id all[] = { in->position_ids, in->cos[0], in->sin[0], in->cos[1], in->sin[1], in->mask[0],
+		in->mask[1], in->alibi };
+	b->t->nkwarg = 0;
+	for (size_t i = 0; i < COUNT(all); i++)
+		if (all[i] >= 0)
+			b->t->kwargs[b->t->nkwarg++] = all[i];
+}
+
 static tensor_id run_layers(struct build *b, tensor_id x)
 {
+	remember_kwargs(b);
 	for (size_t i = 0; i < b->nlayer; i++) {
 		struct layer *l = &b->layers[i];
 		b->state[STATE_STREAM] = x;
@@ -107,6 +122,7 @@ static tensor_id forward(struct build *b)
 {
 	struct tape *t = b->t;
 	block(b, "embedding forward", WIN_FORWARD, NULL);
+	memset(&b->in, 0xff, sizeof b->in);    /* all NO_TENSOR */
 	tensor_id hidden = emit_model(b, run_layers);
 	tensor_id loss = emit_head_loss(b, hidden);
 	label(b, "loss");
@@ -281,7 +297,6 @@ static struct build *build_new(struct arena *a, const struct spec *s, const stru
 	b->S = size_dim(a, "s", s->train.seq_len, "sequence length");
 	b->rotary = b->d.d;
 	b->unroll = r->unroll;
-	b->in.mask[0] = b->in.mask[1] = b->in.alibi = NO_TENSOR;
 	for (int i = 0; i < NSTATE; i++)
 		b->state[i] = b->outer_state[i] = NO_TENSOR;
 	b->t->vocab = b->d.V;

@@ -21,6 +21,8 @@ struct tape *tape_new(struct graph *g, struct arena *a)
 void tape_reset(struct tape *t)
 {
 	t->nodes.n = t->regions.n = 0;
+	t->nkwarg = 0;
+	t->reentrant = false;
 	t->cast_epoch++;
 	for (size_t i = 0; i < t->params.n; i++) {
 		t->params.v[i].cast = t->params.v[i].sum = NO_TENSOR;
@@ -312,8 +314,10 @@ static void note_unpacked(struct tape *t, struct anode *n)
 		return;
 	struct region *r = &t->regions.v[n->region];
 	r->unpacked += n->nsaved;
-	if (r->unpacked == r->packs)
+	if (r->unpacked == r->packs) {
 		tape_hold(t, r->x);
+		tape_holdv(t, r->kwargs, r->nkwarg);
+	}
 }
 
 static void enter_scope(struct tape *t, int32_t scope)
@@ -405,6 +409,8 @@ void tape_backward(struct tape *t, tensor_id loss)
 	tape_op1(t, "ones_like", NO_TENSOR, NO_TENSOR, one);
 	run_range(t, 0, (size_t)T(t, loss)->node + 1, loss, one);
 	tape_hold(t, one);
+	if (t->reentrant)              /* CheckpointFunction's context refers to its kwargs until the graph goes */
+		tape_holdv(t, t->kwargs, t->nkwarg);
 }
 
 /* ---- checkpointing */
@@ -413,7 +419,8 @@ tensor_id tape_checkpoint(struct tape *t, tensor_id (*emit)(void *, tensor_id), 
 {
 	int32_t id = (int32_t)t->regions.n;
 	*VEC_PUSH(t->a, &t->regions) = (struct region){ .emit = emit, .ctx = ctx, .x = x,
-		.first = (int32_t)t->nodes.n, .early_stop = early_stop, .sac = t->sac };
+		.first = (int32_t)t->nodes.n, .early_stop = early_stop, .sac = t->sac, .nkwarg = t->nkwarg };
+	memcpy(t->regions.v[id].kwargs, t->kwargs, sizeof t->kwargs);
 	t->mode = TAPE_REGION;
 	t->region = id;
 	tensor_id y = emit(ctx, x);
@@ -459,6 +466,7 @@ tensor_id tape_checkpoint_reentrant(struct tape *t, tensor_id (*emit)(void *, te
 	uint64_t id = t->regions.n;
 	*VEC_PUSH(t->a, &t->regions) = (struct region){ .emit = emit, .ctx = ctx, .x = x };
 	t->mode = TAPE_NOGRAD;
+	t->reentrant = true;
 	tensor_id y = emit(ctx, x);
 	t->mode = TAPE_RECORD;
 	struct anode *n = node_begin(t, "CheckpointFunctionBackward", back_reentrant, &x, 1);

@@ -45,6 +45,7 @@ struct region {
 	tensor_id (*emit)(void *ctx, tensor_id x);
 	void *ctx;
 	tensor_id x;                   /* the saved input */
+	tensor_id kwargs[8]; size_t nkwarg;   /* what the closure refers to: alive as long as the region */
 	int32_t first, end;            /* its nodes */
 	uint32_t packs, packed, unpacked;
 	bool recomputed, early_stop;
@@ -108,6 +109,8 @@ struct tape {
 	struct tape_hooks hooks;
 	bool in_backward;
 	enum sac sac;                  /* of regions made from now on */
+	tensor_id kwargs[8]; size_t nkwarg;   /* of regions made from now on */
+	bool reentrant;                /* some region is reentrant */
 };
 
 struct tape *tape_new(struct graph *g, struct arena *a);
