@@ -6,6 +6,7 @@
 #define MEMPLAN_SPEC_H
 
 #include "base/base.h"
+#include "input/field.h"
 
 /* dtype.c: one row per element type */
 enum dtype { DT_FP32, DT_BF16, DT_FP16, DT_FP8, DT_INT64, DT_INT32, DT_UINT8, DT_BOOL, DT_N };
@@ -126,9 +127,12 @@ struct hardware {
 };
 
 /* ---- the rest of the plan */
+enum pipeline_schedule { PIPE_1F1B, PIPE_INTERLEAVED, PIPE_GPIPE, PIPE_ZB_H1, PIPE_ZB_V, PIPE_DUALPIPE_V };
 struct parallel {
 	uint64_t tensor, pipeline, virtual_stages, context, ulysses, expert, expert_tensor;
 	bool sequence;
+	enum pipeline_schedule schedule;
+	struct uints stage_layers;     /* decoder layers of each stage; n 0: even */
 	uint64_t shard, replicate;     /* data parallel; shard is what ZeRO/FSDP divides by */
 	int zero;                      /* 0 DDP | 1 | 2 | 3 */
 	bool reshard_after_forward;
@@ -136,13 +140,15 @@ struct parallel {
 	double bucket_mb;              /* DDP bucket_cap_mb; 0: framework default (25, first bucket 1) */
 	uint64_t forward_prefetch, backward_prefetch;   /* FSDP: explicit prefetch depth, 0 = implicit */
 	bool cpu_offload;              /* FSDP CPUOffloadPolicy */
-	struct loc loc_tensor, loc_data, loc_zero, loc_pipeline;
+	struct loc loc_tensor, loc_data, loc_zero, loc_pipeline, loc_context, loc_ulysses, loc_expert, loc_sequence;
 };
 
+enum fp8_recipe { FP8_OFF, FP8_DELAYED, FP8_TENSORWISE, FP8_BLOCKWISE, FP8_MXFP8 };
 struct precision {
 	enum dtype params, compute, gradients, reduce, master, optimizer;
+	enum fp8_recipe fp8;
 	bool autocast, grad_scaler;
-	struct loc loc;
+	struct loc loc, loc_fp8;
 };
 
 enum optimizer_name { OPT_ADAMW, OPT_ADAM, OPT_SGD, OPT_ADAFACTOR, OPT_LION, OPT_ADAM8BIT };
@@ -154,14 +160,28 @@ struct optimizer {
 	struct loc loc;
 };
 
+enum lora_base { LORA_BASE_PARAMS, LORA_BASE_NF4, LORA_BASE_INT8 };   /* PARAMS: as precision.params */
+struct lora {
+	bool present;                  /* false: full fine-tuning */
+	uint64_t rank;
+	double alpha, dropout;
+	struct strings targets;
+	enum lora_base base;
+	struct loc loc;
+};
+
 struct train {
-	uint64_t micro_batch, seq_len, grad_accum;
+	uint64_t micro_batch, seq_len, grad_accum, global_batch;
+	double padding;                /* percent of tokens that are padding */
+	bool packed;                   /* several documents in a sequence */
+	struct lora lora;
+	struct strings freeze;         /* parts of the model that are not trained */
 	double clip_grad_norm;         /* 0: off */
 	bool zero_grad_to_none;
 	bool hold_logits;              /* the model output outlives the loss, as in a loop that keeps `outputs` */
 	bool separate_labels;          /* labels are a tensor of their own */
 	bool position_ids;             /* the batch holds position_ids */
-	struct loc loc;
+	struct loc loc, loc_freeze, loc_padding, loc_packed;
 };
 
 struct allocator_conf { bool expandable_segments; uint64_t max_split_size_mb; };

@@ -15,7 +15,11 @@ struct kernel_def { enum kernel_op op; const char *name, *doc; const struct kern
 extern const struct kernel_def kernels[K_N];
 
 /* A framework: which row each operation uses by default, and its other defaults. */
-struct profile { const char *name, *summary; int kernel[K_N]; /* … */ };
+struct profile {
+	const char *name, *summary;
+	int kernel[K_N];
+	const struct preset *presets; size_t npreset;   /* other keys of a plan: "parallel.zero", "3" */
+};
 extern const struct profile profiles[];
 extern const size_t nprofile;
 
