@@ -160,23 +160,23 @@ static const struct model_key *key_find(const char *name)
 
 /* ---- collecting */
 
-static bool read_value(struct config *c, const struct model_key *k, double *out)
+static bool read_value(struct diag *d, const struct model_key *k, const struct node *n, double *out)
 {
 	uint64_t u;
 	bool b;
 	switch (k->type) {
 	case TYPE_UINT:
-		if (!node_uint(c->d, c->node, k->name, (uint64_t)k->min, (uint64_t)k->max, &u))
+		if (!value_uint(d, n, k->name, (uint64_t)k->min, (uint64_t)k->max, &u))
 			return false;
 		*out = (double)u;
 		return true;
 	case TYPE_BOOL:
-		if (!node_bool(c->d, c->node, k->name, &b))
+		if (!value_bool(d, n, k->name, &b))
 			return false;
 		*out = b;
 		return true;
 	case TYPE_REAL:
-		return node_real(c->d, c->node, k->name, k->min, k->max, out);
+		return value_real(d, n, k->name, k->min, k->max, out);
 	}
 	return false;
 }
@@ -186,7 +186,7 @@ static void collect_key(struct config *c, const struct model_key *k, const struc
 {
 	double v = 0;
 	bool null = node_is_null(p->value);
-	if (!read_value(c, k, &v) && !null)
+	if (!null && !read_value(c->d, k, p->value, &v))
 		return;
 	if (c->set[k->key] && !null && c->v[k->key] > 0 && c->v[k->key] != v) {
 		diag_error(c->d, p->loc, "'%s' and '%s' disagree", c->spelling[k->key], p->key);
@@ -395,7 +395,7 @@ static void read_layer_types(struct config *c, const struct node *types, uint8_t
 			sliding[i] = 0;
 		else
 			diag_refuse(c->d, t->loc, "layer type '%s' is not modelled",
-				    t->shape == SHAPE_SCALAR ? t->text : node_shape_name(t));
+				    t->shape == SHAPE_SCALAR ? t->text : "");
 	}
 }
 
@@ -546,7 +546,7 @@ const struct model *model_from_node(struct arena *a, struct diag *d, const struc
 	struct config *c = NEW(a, struct config), *o = NEW(a, struct config);
 	const struct family *outer, *f;
 	if (n->shape != SHAPE_MAP) {
-		diag_error(d, n->loc, "a model is a mapping, found %s", node_shape_name(n));
+		diag_error(d, n->loc, "a model is a mapping, found %s", node_describe(a, n));
 		return NULL;
 	}
 	f = outer = family_of(d, n);

@@ -94,7 +94,7 @@ static void read_row(struct diag *d, const struct node *map, const struct pair *
 	if (r->type == V_NUMBER && !node_is_null(p->value))
 		read_number(d, p, &x->v[key]);
 	else if (r->type == V_FLAG)
-		x->v[key] = node_bool(d, map, p->key, &b) && b;
+		x->v[key] = value_bool(d, p->value, p->key, &b) && b;
 	else if (r->type == V_COUNT)
 		x->v[key] = node_seq(d, map, p->key, &list) ? list->n : 0;
 	x->set[key] = true;
