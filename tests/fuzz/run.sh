@@ -15,6 +15,10 @@ for target in yaml config; do
 	for f in $seeds; do test ! -d "$f" || folders="$folders $f"; done
 	echo "fuzz_$target: $2 s"
 	# shellcheck disable=SC2086
-	(cd "$1" && ./fuzz_$target -max_total_time="$2" -max_len=65536 -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
-		-print_final_stats=1 -dict="$dictionary" "$corpus" $folders)
+	(cd "$1" && ./fuzz_$target -max_total_time="$2" -max_len=65536 -timeout=10 -rss_limit_mb=2048 \
+		-print_final_stats=1 -dict="$dictionary" "$corpus" $folders >$target.log 2>&1) || {
+		tail -40 "$1/$target.log"
+		exit 1
+	}
+	grep '^stat::' "$1/$target.log"
 done
