@@ -14,8 +14,9 @@ enum checkpointing { CKPT_NONE, CKPT_FULL, CKPT_SELECTIVE };
 struct recipe {
 	enum checkpointing checkpoint;
 	bool reentrant;
-	enum sac sac;
+	const struct sac *sac;
 	uint64_t checkpoint_layers;            /* the first n layers; 0: all */
+	uint64_t checkpoint_every;             /* one layer in n; 0, 1: each */
 	uint64_t loss_chunks, loss_chunk_rows; /* chunked loss: number of chunks, or rows of one; 0: off */
 	bool loss_checkpoint;                  /* each chunk's head and loss are recomputed */
 	bool unroll;                           /* every layer in the graph, none standing for others (tests) */
@@ -94,6 +95,7 @@ struct arch {
 	tensor_id (*model)(struct build *b, run_layers_fn *run_layers);
 	tensor_id (*layer)(struct layer *l, tensor_id x);
 	void (*buffers)(struct build *b);
+	const char *embedding, *head;          /* names of their weights; a tied head has none */
 };
 const struct arch *arch_of(const struct model *m);                                  /* NULL: no emitters for this class */
 tensor_id emit_layer(void *layer, tensor_id x);

@@ -83,7 +83,7 @@ static void llama_buffers(struct build *b)
 
 /* How the classes of one parameter layout run; NULL: memplan has no emitter for it yet. */
 static const struct arch archs[LAYOUT_N] = {
-	[LAYOUT_LLAMA] = { llama_model, llama_layer, llama_buffers },
+	[LAYOUT_LLAMA] = { llama_model, llama_layer, llama_buffers, "model.embed_tokens.weight", "lm_head.weight" },
 };
 
 const struct arch *arch_of(const struct model *m)

@@ -36,6 +36,8 @@ static const struct kernel_row mlp_rows[] = {
 static const struct kernel_row loss_rows[] = {
 	{ "torch", "full logits, fp32 copy, log_softmax, nll_loss", "transformers 5.12.1 ForCausalLMLoss",
 	  EMIT(loss_torch) },
+	{ "liger_fused_linear", "head and loss in one function, gradients made in its forward; no S x V tensor",
+	  "Liger-Kernel ops/fused_linear_cross_entropy.py", EMIT(loss_liger) },
 };
 static const struct kernel_row embedding_rows[] = {
 	{ "torch", "dense gradient; sorted above 3072 tokens", "torch 2.14.1 EmbeddingBackwardKernel.cu", NULL },

@@ -6,12 +6,18 @@
 
 enum { MAX_PERIOD = 8 };
 
+bool recipe_checkpoints(const struct recipe *r, uint64_t layer)
+{
+	bool counted = r->checkpoint_layers == 0 || layer < r->checkpoint_layers;
+	return r->checkpoint != CKPT_NONE && counted && (r->checkpoint_every < 2 || layer % r->checkpoint_every == 0);
+}
+
 /* Layers of one kind trace the same ops. */
 static unsigned layer_kind(const struct build *b, uint64_t i)
 {
 	unsigned kind = b->m->sliding && b->m->sliding[i];
 	kind |= (b->m->moe && b->m->moe[i] ? 2u : 0u);
-	kind |= (b->recipe.checkpoint && (!b->recipe.checkpoint_layers || i < b->recipe.checkpoint_layers) ? 4u : 0u);
+	kind |= recipe_checkpoints(&b->recipe, i) ? 4u : 0u;
 	return kind;
 }
 

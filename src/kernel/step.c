@@ -69,14 +69,9 @@ static bool ends_run(const struct build *b, size_t i)
 
 /* ---- forward */
 
-static bool is_checkpointed(const struct build *b, const struct layer *l)
-{
-	return b->recipe.checkpoint && (!b->recipe.checkpoint_layers || l->index < b->recipe.checkpoint_layers);
-}
-
 static tensor_id run_layer(struct build *b, struct layer *l, tensor_id x)
 {
-	if (!is_checkpointed(b, l))
+	if (!recipe_checkpoints(&b->recipe, l->index))
 		return emit_layer(l, x);
 	if (b->recipe.reentrant)
 		return tape_checkpoint_reentrant(b->t, emit_layer, l, x);

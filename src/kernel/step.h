@@ -12,6 +12,7 @@ struct graph *trace_program(struct arena *a, const struct spec *s, const struct 
 /* ---- layout.c: layer instances.  Like layers in a row (or a repeating pattern of kinds) are in the graph at
  * most three times: the first, one that stands for the middle, the last. */
 void layout_layers(struct build *b);
+bool recipe_checkpoints(const struct recipe *r, uint64_t layer);
 /* ---- load.c: parameters, buffers and the batch */
 void trace_load(struct build *b);
 /* ---- optimizer.c: clip, step, zero_grad; ops only, blocks are the caller's */

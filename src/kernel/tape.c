@@ -69,24 +69,6 @@ tensor_id tape_scalar(struct tape *t, enum dtype dt)
 	return tape_tensor(t, dt, 0, NULL);
 }
 
-/* Ops whose outputs selective checkpointing keeps (functorch partitioners.py, torch 2.14.1). */
-static bool sac_keeps(struct region *r, const char *op, bool again)
-{
-	static const char *const kept[] = { "mm", "addmm", "bmm", "_scaled_dot_product_flash_attention",
-		"_scaled_dot_product_efficient_attention", "convolution", "max", "topk" };
-	if (r->sac == SAC_NONE)
-		return false;
-	if (r->sac == SAC_EVERY_SECOND_MATMUL && !strcmp(op, "mm")) {
-		uint32_t *n = again ? &r->mm_again : &r->mm;
-		if (++*n % 2 == 0)
-			return false;
-	}
-	for (size_t i = 0; i < COUNT(kept); i++)
-		if (!strcmp(op, kept[i]))
-			return true;
-	return false;
-}
-
 /* In recomputation a kept output takes the place of the tensor that the emitter just made. */
 static void take_kept(struct tape *t, struct region *r, const tensor_id *writes, size_t n)
 {
@@ -103,10 +85,10 @@ struct op *tape_op(struct tape *t, const char *name, const tensor_id *reads, siz
 	if (t->stopped)
 		return &t->dummy;
 	struct region *r = t->region >= 0 ? &t->regions.v[t->region] : NULL;
-	if (r && r->sac && t->mode == TAPE_REGION && sac_keeps(r, name, false))
+	if (r && r->sac && t->mode == TAPE_REGION && sac_keeps(r->sac, name, &r->mm))
 		for (size_t i = 0; i < nwrites; i++)
 			*VEC_PUSH(t->a, &r->kept) = writes[i];
-	if (r && r->sac && t->mode == TAPE_RECOMPUTE && sac_keeps(r, name, true)) {
+	if (r && r->sac && t->mode == TAPE_RECOMPUTE && sac_keeps(r->sac, name, &r->mm_again)) {
 		take_kept(t, r, writes, nwrites);
 		return &t->dummy;
 	}
@@ -158,7 +140,7 @@ struct anode *node_begin(struct tape *t, const char *name, back_fn *back, const 
 	}
 	struct anode *n = VEC_PUSH(t->a, &t->nodes);
 	*n = (struct anode){ .name = name, .back = back, .nin = (uint8_t)nin, .scope = t->scope,
-		.region = t->mode == TAPE_REGION ? t->region : -1, .buf = { NO_TENSOR, NO_TENSOR, NO_TENSOR } };
+		.region = t->mode == TAPE_REGION ? t->region : -1 };
 	assert(nin <= NODE_IN);
 	for (size_t i = 0; i < nin; i++) {
 		n->in[i] = in[i];
@@ -188,8 +170,11 @@ void node_end(struct tape *t, struct anode *n, const tensor_id *out, size_t nout
 {
 	if (!n)
 		return;
-	assert(nout <= NODE_OUT);
-	n->nout = (uint8_t)nout;
+	if (!n->buf) {
+		n->nout = (uint32_t)nout;
+		n->buf = NEWN(t->a, tensor_id, nout);
+		memset(n->buf, 0xff, sizeof *n->buf * nout);   /* NO_TENSOR */
+	}
 	for (size_t i = 0; i < nout; i++) {
 		T(t, out[i])->needs_grad = true;
 		T(t, out[i])->node = (int32_t)(n - t->nodes.v);
@@ -339,38 +324,51 @@ static tensor_id validate(struct tape *t, tensor_id input, tensor_id x)
 	return T(t, x)->dtype == T(t, input)->dtype ? x : aten_cast(t, x, T(t, input)->dtype);
 }
 
+/* Takes the gradients that arrived out of the buffers; false: none did. */
+static bool take_grads(struct tape *t, const struct anode *n)
+{
+	bool any = false;
+	for (size_t k = 0; k < n->nout; k++)
+		if (n->buf[k] >= 0) {
+			--*pending(t, n->buf[k]);
+			any = true;
+		}
+	return any;
+}
+
+/* The incoming gradients go when the node's function returns, its saved tensors right after. */
+static void release(struct tape *t, struct anode *n)
+{
+	tensor_id saved[NODE_SAVED];
+	for (size_t k = 0; k < n->nsaved; k++)
+		saved[k] = node_saved(t, n, k);
+	tape_holdv(t, n->buf, n->nout);
+	tape_holdv(t, saved, n->nsaved);
+	note_unpacked(t, n);
+}
+
 static void run_node(struct tape *t, size_t i)
 {
-	tensor_id grad[NODE_OUT], out[NODE_IN] = { NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR };
-	tensor_id held[NODE_OUT + NODE_SAVED];
+	tensor_id out[NODE_IN] = { NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR };
 	struct anode *n = &t->nodes.v[i];
-	size_t nheld = 0, ops;
 	enter_scope(t, n->scope);
 	if (n->region >= 0 && n->nsaved && !t->regions.v[n->region].recomputed)
 		recompute(t, n->region);
-	for (size_t k = 0; k < n->nout; k++) {
-		grad[k] = n->buf[k];
-		if (grad[k] >= 0) {
-			--*pending(t, grad[k]);
-			held[nheld++] = grad[k];
-		}
-	}
-	if (nheld == 0)
+	if (!take_grads(t, n))
 		return;
-	ops = t->g->ops.n;
-	n->back(t, n, grad, out);
+	size_t ops = t->g->ops.n;
+	t->mode = TAPE_NOGRAD;
+	n->back(t, n, n->buf, out);
 	n = &t->nodes.v[i];
 	for (size_t k = 0; k < n->nin; k++)
 		if (n->want[k] && out[k] >= 0)
 			out[k] = validate(t, n->in[k], out[k]);
-	for (size_t k = 0; k < n->nsaved; k++)
-		held[nheld++] = node_saved(t, n, k);
 	if (n->nsaved || t->g->ops.n != ops)
-		tape_holdv(t, held, nheld);
-	note_unpacked(t, n);
+		release(t, n);
 	for (size_t k = 0; k < n->nin; k++)
 		if (n->want[k] && out[k] >= 0)
 			route(t, n->in[k], out[k]);
+	t->mode = TAPE_RECORD;
 }
 
 /* Nodes [lo, hi): which can be reached from the last, and how many gradients each parameter will get. */

@@ -13,7 +13,7 @@
 
 #include "graph/graph.h"
 
-enum { NODE_IN = 4, NODE_OUT = 3, NODE_SAVED = 8 };
+enum { NODE_IN = 4, NODE_SAVED = 8 };
 
 struct tape;
 struct anode;
@@ -27,18 +27,22 @@ struct anode {
 	tensor_id in[NODE_IN];         /* inputs, for their shapes and edges; not kept alive */
 	bool want[NODE_IN];            /* input needs a gradient */
 	tensor_id saved[NODE_SAVED];   /* kept alive until the node has run */
-	tensor_id buf[NODE_OUT];       /* gradients of the outputs, as they arrive */
+	tensor_id *buf;                /* gradients of the nout outputs, as they arrive */
 	uint64_t iarg[4];              /* what the node remembers besides tensors */
-	size_ref sarg;
+	const size_ref *dims;
 	int32_t region, scope;         /* checkpoint region (-1: none); layer scope */
 	uint16_t deps;                 /* consumers that still owe a gradient */
-	uint8_t nin, nout, nsaved, nfilled;
+	uint32_t nout;
+	uint8_t nin, nsaved, nfilled;
 	bool ready, reachable;
 };
 
 /* Selective checkpointing: which op outputs a region keeps (torch.utils.checkpoint
- * create_selective_checkpoint_contexts; the op list is functorch's compute_intensive_ops). */
-enum sac { SAC_NONE, SAC_MATMUL, SAC_EVERY_SECOND_MATMUL };
+ * create_selective_checkpoint_contexts).  Rows of sac_rows[] (sac.c); NULL: everything is recomputed. */
+struct sac { const char *name, *doc; const char *const *ops; bool alternate_mm; };
+extern const struct sac sac_rows[];
+extern const size_t nsac;
+bool sac_keeps(const struct sac *s, const char *op, uint32_t *matmuls);
 
 /* A checkpointed stretch: emit(ctx, x) is the forward function. */
 struct region {
@@ -49,7 +53,7 @@ struct region {
 	int32_t first, end;            /* its nodes */
 	uint32_t packs, packed, unpacked;
 	bool recomputed, early_stop;
-	enum sac sac;                  /* selective: whose outputs are kept */
+	const struct sac *sac;         /* selective: whose outputs are kept */
 	VEC(tensor_id) kept;           /* in order of creation */
 	size_t nused;
 	uint32_t mm, mm_again;         /* matmuls seen, forward and recompute */
@@ -108,7 +112,7 @@ struct tape {
 	size_ref vocab;                /* tensors with this last dimension are logits */
 	struct tape_hooks hooks;
 	bool in_backward;
-	enum sac sac;                  /* of regions made from now on */
+	const struct sac *sac;         /* of regions made from now on */
 	tensor_id kwargs[8]; size_t nkwarg;   /* of regions made from now on */
 	bool reentrant;                /* some region is reentrant */
 };

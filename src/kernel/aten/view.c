@@ -198,16 +198,14 @@ tensor_id aten_slice(struct tape *t, tensor_id x, unsigned dim, size_ref len)
 /* split_with_sizes_backward: one cat of the gradients; a missing one is made of zeros first. */
 static void back_split(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {
-	tensor_id all[NODE_OUT];
-	enum dtype dt = DT_BF16;
-	for (unsigned i = 0; i < n->nout; i++)
-		if (grad[i] >= 0)
-			dt = (enum dtype)T(t, grad[i])->dtype;
+	tensor_id *all = NEWN(t->a, tensor_id, n->nout);
+	const size_ref *len = n->dims;
+	enum dtype dt = (enum dtype)T(t, n->in[0])->dtype;
 	for (unsigned i = 0; i < n->nout; i++) {
 		all[i] = grad[i];
 		if (grad[i] < 0) {
 			struct tensor v = *T(t, n->in[0]);
-			v.dim[n->iarg[0]] = size_const(t->a, n->iarg[1 + i]);
+			v.dim[n->iarg[0]] = len[i];
 			all[i] = tape_tensor(t, dt, v.ndim, v.dim);
 			tape_op1(t, "zeros", NO_TENSOR, NO_TENSOR, all[i]);
 		}
@@ -221,10 +219,11 @@ void aten_split(struct tape *t, tensor_id x, unsigned dim, unsigned nout, const 
 	struct anode *n = node_begin(t, "SplitWithSizesBackward0", back_split, &x, 1);
 	for (unsigned i = 0; i < nout; i++)
 		out[i] = narrow(t, x, dim, len[i]);
-	if (n) {
+	if (n && !n->dims) {
+		size_ref *keep = NEWN(t->a, size_ref, nout);
+		memcpy(keep, len, sizeof *len * nout);
+		n->dims = keep;
 		n->iarg[0] = dim;
-		for (unsigned i = 0; i < nout && i < 3; i++)
-			n->iarg[1 + i] = len[i]->value;
 	}
 	node_end(t, n, out, nout);
 }
