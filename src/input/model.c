@@ -454,6 +454,8 @@ static void derive_moe(struct config *c, struct model *m)
 		m->expert_bias = f->expert_bias;
 		if (m->topk == 0)
 			diag_error(c->d, c->node->loc, "'num_experts_per_tok' is missing");
+		if (m->moe_ffn == 0)
+			diag_error(c->d, c->node->loc, "'moe_intermediate_size' is missing");
 		if (m->topk > m->experts)
 			diag_error(c->d, at(c, KEY_TOPK), "num_experts_per_tok=%llu is more than the %llu experts",
 				   (unsigned long long)m->topk, (unsigned long long)m->experts);

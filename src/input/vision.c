@@ -161,11 +161,15 @@ static void settle(struct diag *d, const struct node *outer, const struct model 
 
 static void check(struct diag *d, const struct node *map, const struct model *m, const struct vision *v)
 {
-	static const char *const none = "vision_config has no %s";
-	if (!v->depth || !v->hidden || !v->heads || !v->patch)
-		diag_error(d, map->loc, none, !v->depth ? "depth" : !v->hidden ? "hidden_size" : !v->heads ? "num_heads" :
-			   "patch_size");
-	else if (v->hidden % v->heads != 0)
+	const struct { uint64_t value; const char *name; } needed[] = {
+		{ v->depth, "depth" }, { v->hidden, "hidden_size" }, { v->heads, "num_heads" }, { v->patch, "patch_size" },
+		{ v->channels, "in_channels" }, { v->temporal, "temporal_patch_size" }, { v->merge, "spatial_merge_size" },
+		{ v->ffn, "intermediate_size" },
+	};
+	for (size_t i = 0; i < COUNT(needed); i++)
+		if (needed[i].value == 0)
+			diag_error(d, map->loc, "'%s' of the vision tower is missing", needed[i].name);
+	if (v->heads > 0 && v->hidden % v->heads != 0)
 		diag_error(d, map->loc, "num_heads=%llu does not divide hidden_size=%llu of the vision tower",
 			   (unsigned long long)v->heads, (unsigned long long)v->hidden);
 	if (v->out_hidden != m->hidden)

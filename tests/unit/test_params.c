@@ -7,6 +7,7 @@
 #include "input/model.h"
 #include "kernel/params.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,17 @@ static uint64_t mtp_count(struct arena *a, const struct model *m)
 	return sum;
 }
 
+static int model_files(struct arena *a)
+{
+	DIR *dir = opendir(path(a, "models", "", ""));
+	int n = 0;
+	for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir))
+		n += strstr(e->d_name, ".yaml") != NULL;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
 static void counts(void)
 {
 	char line[512], *f[7];
@@ -102,7 +114,7 @@ static void counts(void)
 		}
 		arena_reset(a);
 	}
-	check(rows >= 80, "too few rows", "params.csv");
+	check(rows == model_files(a), "a row for every file of models/", "params.csv");
 	if (csv)
 		fclose(csv);
 	arena_free(a);
@@ -319,6 +331,10 @@ static void errors(void)
 		"num_heads=7 does not divide hidden_size=1280 of the vision tower");
 	refused("model_type: qwen2_5_vl\nnum_key_value_heads: 4\n" SMALL, EXIT_INPUT,
 		"the vision tower's output width 3584 is not the hidden size 64");
+	refused("model_type: qwen2_vl\nnum_key_value_heads: 4\nvision_config: {depth: 0, hidden_size: 64}\n" SMALL, EXIT_INPUT,
+		"'depth' of the vision tower is missing");
+	refused("model_type: deepseek_v3\nkv_lora_rank: null\n" SMALL, EXIT_INPUT,
+		"'deepseek_v3' needs kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim and v_head_dim");
 	refused("model_type: gemma3\nhidden_size: 8\ntext_config:\n  model_type: gemma3\n", EXIT_NO_ANSWER,
 		"a vision tower inside a vision tower's language part");
 }
