@@ -59,7 +59,7 @@ struct build {
 	struct layer *layers; size_t nlayer;   /* instances */
 	struct shared_inputs in;
 	tensor_id ids, labels, batch_positions;
-	tensor_id logits;                      /* of the micro-batch at hand */
+	tensor_id logits, whole_loss;          /* of the micro-batch at hand; the loss before it is divided */
 	bool unroll;                           /* every layer in the graph (tests) */
 	struct prog *at;                       /* where the program grows */
 	struct prog *body;                     /* of the layer run at hand */

@@ -41,7 +41,7 @@ tensor_id loss_torch(struct build *b, tensor_id hidden, tensor_id head, tensor_i
 	tensor_id up = aten_cast(t, logits, DT_FP32);
 	tensor_id target = shifted_labels(b, &padded);
 	tensor_id loss = cross_entropy(b, aten_flatten(t, up), target);
-	tape_holdv(t, (tensor_id[]){ up, padded, target, logits }, 4);
+	tape_holdv(t, (tensor_id[]){ up, padded, target, hidden, logits }, 5);
 	b->logits = logits;
 	return loss;
 }

@@ -121,10 +121,11 @@ static tensor_id forward(struct build *b)
 	tensor_id hidden = emit_model(b, run_layers);
 	tensor_id loss = emit_head_loss(b, hidden);
 	label(b, "loss");
+	b->whole_loss = loss;
 	if (b->spec->train.grad_accum > 1) {
-		tensor_id all = loss;
-		loss = aten_div_scalar(t, all);
-		tape_hold(t, all);
+		loss = aten_div_scalar(t, loss);
+		if (!b->spec->train.hold_logits)
+			tape_hold(t, b->whole_loss);
 	}
 	aten_autocast_exit(t);
 	return loss;
@@ -189,7 +190,7 @@ static struct prog *micro_batch(struct build *b, int32_t micro, uint64_t times)
 	if (b->spec->train.hold_logits) {
 		b->at = seq;
 		block(b, "drop outputs", WIN_BACKWARD, NULL);
-		tape_holdv(b->t, (tensor_id[]){ b->logits, loss }, 2);
+		tape_holdv(b->t, (tensor_id[]){ b->logits, b->whole_loss, loss }, 3);
 	}
 	b->micro = -1;
 	return seq;

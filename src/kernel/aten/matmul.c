@@ -116,9 +116,9 @@ static tensor_id mm_node(struct tape *t, tensor_id x, tensor_id w, tensor_id bia
 
 static tensor_id linear(struct tape *t, tensor_id x, tensor_id w, tensor_id bias, bool transposed)
 {
-	x = aten_autocast(t, x);
+	bias = aten_autocast(t, bias);         /* arguments are cast from the last to the first */
 	w = aten_autocast(t, w);
-	bias = aten_autocast(t, bias);
+	x = aten_autocast(t, x);
 	struct tensor v = *T(t, x);
 	if (v.ndim == 2)
 		return mm_node(t, x, w, bias, transposed);
@@ -180,8 +180,8 @@ static tensor_id flatten_batch(struct tape *t, tensor_id x)
 
 tensor_id aten_matmul(struct tape *t, tensor_id x, tensor_id y)
 {
-	x = aten_autocast(t, x);
 	y = aten_autocast(t, y);
+	x = aten_autocast(t, x);
 	struct tensor v = *T(t, x);
 	size_ref n = T(t, y)->dim[T(t, y)->ndim - 1];
 	tensor_id z = aten_bmm(t, flatten_batch(t, x), flatten_batch(t, y));
