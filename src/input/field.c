@@ -236,24 +236,28 @@ static void read_omitted(struct field_reader *r, struct loc where, const char *p
 static void read_field(struct field_reader *r, const struct node *map, struct loc where, const char *path,
 		       const struct field *f, void *out)
 {
+	const struct pair *pair = node_pair(map, f->name);
 	const struct node *v = node_get(map, f->name);
-	struct effective e = { path, f, out, ORIGIN_FILE, v ? v->loc : where };
+	struct effective e = { path, f, out, ORIGIN_FILE, v ? f->type == FIELD_MAP ? pair->loc : v->loc : where };
+	size_t errors = diag_count(r->d, SEV_ERROR);
 
 	if (f->type == FIELD_ANY)
 		return;
+	where = e.loc;
 	if (f->loc_offset)
-		*(struct loc *)at(out, f->loc_offset) = v ? v->loc : where;
+		*(struct loc *)at(out, f->loc_offset) = where;
 	if (f->given_offset)
 		*(bool *)at(out, f->given_offset) = v != NULL;
 	if (f->type == FIELD_MAP) {
 		if (v || !f->given_offset)
-			fields_read(r, v, v ? v->loc : where, path, f->fields, f->nfield, at(out, f->offset));
+			fields_read(r, v, where, path, f->fields, f->nfield, at(out, f->offset));
 		return;
 	}
 	if (v)
 		field_read_value(r, v, path, f, out);
 	else
 		read_omitted(r, where, path, f, out, &e);
+	r->damaged = r->damaged || diag_count(r->d, SEV_ERROR) > errors;
 	*VEC_PUSH(r->a, &r->values) = e;
 }
 
@@ -264,6 +268,7 @@ void fields_read(struct field_reader *r, const struct node *map, struct loc wher
 		map = NULL;
 	if (map && map->shape != SHAPE_MAP) {
 		wrong(r, map, *path ? path : "the file", "a mapping");
+		r->damaged = true;
 		return;
 	}
 	fields_check_keys(r, map, path, f, n);

@@ -60,6 +60,7 @@ struct field_reader {
 	struct diag *d;
 	const struct preset *presets; size_t npreset;
 	VEC(struct effective) values;
+	bool damaged;                  /* some value could not be read: the struct is not to be used */
 };
 
 /* Fills `out` by the rows from a mapping (NULL: all omitted), whose own place is `where`.  Unknown keys, wrong types,

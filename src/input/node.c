@@ -33,14 +33,14 @@ static bool slurp(struct arena *a, FILE *f, struct source *src)
 	return !ferror(f);
 }
 
-const struct source *source_read(struct arena *a, struct diag *d, const char *path)
+static const struct source *source_read(struct arena *a, struct diag *d, const char *path, const char *name)
 {
 	struct source *src = NEW(a, struct source);
 	bool std = !strcmp(path, "-");
 	FILE *f = std ? stdin : fopen(path, "rb");
 	struct loc nowhere = { .src = src };
 
-	*src = (struct source){ .name = std ? "<stdin>" : arena_strdup(a, path) };
+	*src = (struct source){ .name = std ? "<stdin>" : arena_strdup(a, name) };
 	if (!f || !slurp(a, f, src)) {
 		diag_environment(d, nowhere, "cannot be read: %s", strerror(errno));
 		src = NULL;
@@ -72,11 +72,16 @@ const struct node *node_parse(struct arena *a, struct diag *d, const struct sour
 	return offset == 0 && looks_like_json(src) ? json_parse(a, d, src) : yaml_parse(a, d, src, offset);
 }
 
-const struct node *node_read(struct arena *a, struct diag *d, const char *path)
+const struct node *node_read_as(struct arena *a, struct diag *d, const char *path, const char *name)
 {
-	const struct source *src = source_read(a, d, path);
+	const struct source *src = source_read(a, d, path, name);
 
 	return src ? node_parse(a, d, src, 0) : NULL;
+}
+
+const struct node *node_read(struct arena *a, struct diag *d, const char *path)
+{
+	return node_read_as(a, d, path, path);
 }
 
 /* ---- looking */

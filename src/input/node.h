@@ -30,7 +30,8 @@ struct node {
 /* Reads a whole file ("-": standard input, at most FILE_MAX) and parses it: as JSON when its name ends in .json or
  * it begins with a brace and a quote, else as YAML.  NULL after an error. */
 const struct node *node_read(struct arena *a, struct diag *d, const char *path);
-const struct source *source_read(struct arena *a, struct diag *d, const char *path);
+/* The same; `name` is what messages call the file. */
+const struct node *node_read_as(struct arena *a, struct diag *d, const char *path, const char *name);
 /* Parses a text from byte `offset` on; what stands before it counts as part of the first line. */
 const struct node *node_parse(struct arena *a, struct diag *d, const struct source *src, size_t offset);
 

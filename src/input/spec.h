@@ -193,7 +193,8 @@ struct choice { const struct opt *opt; void *knobs; struct loc loc; };
 enum kernel_op { K_ATTENTION, K_RMS_NORM, K_LAYER_NORM, K_ROPE, K_MLP, K_LOSS, K_EMBEDDING, K_LINEAR, K_N };
 
 struct spec {
-	const char *title;
+	int schema;                    /* of the file's format */
+	const char *title;             /* "": none */
 	int framework;                 /* row of profiles[] */
 	struct model model;
 	struct hardware hw;
