@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * The pipeline in one function: refuse what has no honest answer, let the
+ * optimizations write the recipe, trace the program, fold and walk it, and
+ * say what the peak is made of. */
+#include "plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/params.h"
+#include "kernel/step.h"
+#include "opt/opt.h"
+#include "plan/advice.h"
+#include "plan/refuse.h"
+
+static struct recipe recipe_of(const struct spec *s, struct diag *d)
+{
+	struct recipe r = { .checkpoint = CKPT_NONE };
+	for (size_t i = 0; i < nopt; i++)
+		for (size_t k = 0; k < s->memory.n; k++) {
+			const struct choice *c = &s->memory.v[k];
+			if (c->opt != opts[i])
+				continue;
+			if (c->opt->check)
+				c->opt->check(s, c->knobs, c->loc, d);
+			c->opt->apply(&r, c->knobs);
+		}
+	return r;
+}
+
+/* ---- what the peak is made of */
+
+static const char *op_place(const struct graph *g, struct arena *a, int32_t op)
+{
+	if (op < 0)
+		return NULL;
+	const struct op *o = &g->ops.v[op];
+	return arena_printf(a, "%s in %s", o->name, g->blocks.v[o->block].name);
+}
+
+static size_ref storage_formula(struct arena *a, const struct storage *s)
+{
+	return s->size->value == s->bytes ? s->size : size_round_up(a, s->size, 512);
+}
+
+static bool same_row(const struct tensor_bytes *t, const struct storage *s, const char *op)
+{
+	return t->cls == s->cls && t->bytes / t->count == s->bytes && !strcmp(t->name, s->name) &&
+		!strncmp(t->born, op, strlen(op)) && t->born[strlen(op)] == ' ';
+}
+
+static void add_row(struct result *r, struct arena *a, const struct alive *x)
+{
+	const struct graph *g = r->graph;
+	const struct storage *s = &g->storages.v[x->storage];
+	const char *op = g->ops.v[s->birth].name;
+	uint64_t bytes = mul_u64(s->bytes, x->copies);
+	for (size_t i = 0; i < r->ntensor; i++)
+		if (same_row(&r->by_tensor[i], s, op)) {
+			r->by_tensor[i].count += x->copies;
+			r->by_tensor[i].bytes = add_u64(r->by_tensor[i].bytes, bytes);
+			return;
+		}
+	r->by_tensor[r->ntensor++] = (struct tensor_bytes){ .name = s->name, .cls = (enum tensor_class)s->cls,
+		.count = x->copies, .bytes = bytes, .formula = storage_formula(a, s), .by = s->by,
+		.rule = s->rule, .born = op_place(g, a, s->birth), .freed = op_place(g, a, s->death) };
+}
+
+/* Like tensors of all layers: a multiple of L. */
+static size_ref counted(struct arena *a, const struct spec *s, size_ref L, const struct tensor_bytes *t)
+{
+	uint64_t n = s->model.layers;
+	if (t->count > 1 && n > 1 && t->count % n == 0)
+		return size_mulc(a, size_mul(a, L, t->formula), t->count / n);
+	return size_mulc(a, t->formula, t->count);
+}
+
+static int by_bytes(const void *x, const void *y)
+{
+	const struct tensor_bytes *a = x, *b = y;
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? 1 : -1;
+	return strcmp(a->name, b->name);
+}
+
+static int class_by_bytes(const void *x, const void *y)
+{
+	const struct class_bytes *a = x, *b = y;
+	return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : (int)a->cls - (int)b->cls;
+}
+
+static void compose_tensors(struct result *r, struct arena *a)
+{
+	size_ref L = size_dim(a, "L", r->spec->model.layers, "decoder layers");
+	r->by_tensor = NEWN(a, struct tensor_bytes, r->walked.nalive + 1);
+	for (size_t i = 0; i < r->walked.nalive; i++)
+		add_row(r, a, &r->walked.alive[i]);
+	qsort(r->by_tensor, r->ntensor, sizeof *r->by_tensor, by_bytes);
+	r->formula = size_const(a, 0);
+	for (size_t i = 0; i < r->ntensor; i++) {
+		struct tensor_bytes *t = &r->by_tensor[i];
+		t->formula = counted(a, r->spec, L, t);
+		r->formula = size_add(a, r->formula, t->formula);
+	}
+}
+
+static void compose_classes(struct result *r, struct arena *a)
+{
+	uint64_t sum[CLASS_N] = { 0 };
+	for (size_t i = 0; i < r->ntensor; i++)
+		sum[r->by_tensor[i].cls] = add_u64(sum[r->by_tensor[i].cls], r->by_tensor[i].bytes);
+	r->by_class = NEWN(a, struct class_bytes, CLASS_N);
+	for (int c = 0; c < CLASS_N; c++)
+		if (sum[c])
+			r->by_class[r->nclass++] = (struct class_bytes){ (enum tensor_class)c, sum[c] };
+	qsort(r->by_class, r->nclass, sizeof *r->by_class, class_by_bytes);
+}
+
+/* ---- from allocated to process */
+
+/* Process groups that run collectives: one for the shards, one for the replicas. */
+static uint64_t communicators(const struct spec *s)
+{
+	return (s->par.shard > 1 ? 1u : 0u) + (s->par.replicate > 1 ? 1u : 0u);
+}
+
+/* cuBLAS keeps one workspace per handle and stream: the forward's thread has one, the engine's another
+ * (torch 2.14.1 CUDABlas.cpp, CublasHandlePool.cpp). */
+enum { CUBLAS_HANDLES = 2 };
+
+static uint64_t use_constant(struct result *r, enum constant_id id, uint64_t times)
+{
+	const struct constant *c = &r->spec->hw.gpu.c[id];
+	if (!c->set || times == 0)
+		return 0;
+	r->constants[r->nconstant++] = (struct used_constant){ c->name, c->value, c->prov, c->source };
+	return mul_u64(c->value, times);
+}
+
+static void compose_levels(struct result *r, struct arena *a)
+{
+	const struct spec *s = r->spec;
+	r->constants = NEWN(a, struct used_constant, CONST_N);
+	r->capacity = use_constant(r, CONST_CAPACITY, 1);
+	if (s->hw.capacity)
+		r->capacity = s->hw.capacity;
+	r->limit = r->capacity - (uint64_t)((double)r->capacity * s->hw.headroom / 100.0);
+	r->process = r->allocated;
+	r->process = add_u64(r->process, use_constant(r, CONST_CUBLAS_WORKSPACE, CUBLAS_HANDLES));
+	r->process = add_u64(r->process, use_constant(r, CONST_CONTEXT, 1));
+	r->process = add_u64(r->process, use_constant(r, CONST_LIBRARY, 1));
+	r->process = add_u64(r->process, use_constant(r, CONST_NCCL, communicators(s)));
+	r->fits = r->process <= r->limit;
+	r->host_pinned = r->walked.peak[PLACE_PINNED];
+	r->host_pageable = r->walked.peak[PLACE_HOST];
+}
+
+static void compose_peak(struct result *r)
+{
+	const struct walked *w = &r->walked;
+	r->allocated = w->peak[PLACE_GPU];
+	r->allocated_first = w->peak_first;
+	r->allocated_steady = w->peak_steady;
+	r->peak_window = (enum window)w->peak_window;
+	r->peak_op = r->graph->ops.v[w->peak_op].name;
+	r->peak_step = w->peak_step;
+	r->peak_micro = w->peak_micro;
+	r->peak_layer = w->peak_layer;
+	r->windows = w->windows;
+	r->nwindow = w->nwindow;
+	r->saved_per_layer = w->saved_per_layer;
+	r->nlayer = w->nlayer;
+}
+
+/* Data-parallel ranks are alike; of uneven shards the first rank holds the largest. */
+static void compose_ranks(struct result *r, struct arena *a)
+{
+	r->ranks = NEW(a, struct rank_peak);
+	r->ranks[r->nrank++] = (struct rank_peak){ 0, 0, r->allocated };
+}
+
+const struct result *plan(const struct spec *spec, struct arena *a, struct diag *d)
+{
+	struct result *r = NEW(a, struct result);
+	r->spec = spec;
+	plan_refuse(spec, d);
+	struct recipe recipe = recipe_of(spec, d);
+	if (diag_status(d))
+		return NULL;
+	r->graph = trace_program(a, spec, &recipe);
+	if (r->graph->overflow) {
+		diag_error(d, spec->train.loc, "the plan's sizes do not fit 64 bits");
+		return NULL;
+	}
+	r->folded = fold(r->graph, a);
+	r->walked = walk(r->graph, a, NULL, NULL);
+	r->parameters = r->trainable = model_parameters(a, &spec->model);
+	compose_peak(r);
+	compose_tensors(r, a);
+	compose_classes(r, a);
+	compose_levels(r, a);
+	compose_ranks(r, a);
+	plan_not_modelled(r, a);
+	r->advice = advise(r, a);
+	return r;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * Two tables: what is refused, and what is answered but incomplete. */
+#include "plan/refuse.h"
+
+#include <string.h>
+
+#include "kernel/build.h"
+
+#define PLACE(m) offsetof(struct spec, m)
+
+static bool no_arch(const struct spec *s) { return !arch_of(&s->model); }
+static bool moe(const struct spec *s) { return s->model.experts > 0; }
+static bool mla(const struct spec *s) { return s->model.kv_lora > 0; }
+static bool vision(const struct spec *s) { return s->model.vision.present; }
+static bool sinks(const struct spec *s) { return s->model.attn_sinks; }
+static bool tensor(const struct spec *s) { return s->par.tensor > 1; }
+static bool pipeline(const struct spec *s) { return s->par.pipeline > 1; }
+static bool context(const struct spec *s) { return s->par.context > 1; }
+static bool ulysses(const struct spec *s) { return s->par.ulysses > 1; }
+static bool expert(const struct spec *s) { return s->par.expert > 1 || s->par.expert_tensor > 1; }
+static bool zero12(const struct spec *s) { return s->par.zero == 1 || s->par.zero == 2; }
+static bool fp8(const struct spec *s) { return s->prec.fp8 != FP8_OFF; }
+static bool lora(const struct spec *s) { return s->train.lora.present; }
+static bool freeze(const struct spec *s) { return s->train.freeze.n > 0; }
+static bool packed(const struct spec *s) { return s->train.packed; }
+static bool padding(const struct spec *s) { return s->train.padding > 0; }
+
+static const struct refusal { bool (*when)(const struct spec *s); size_t loc; const char *what; } refusals[] = {
+	{ moe, PLACE(model.loc), "mixture-of-experts models" },
+	{ mla, PLACE(model.loc), "multi-head latent attention" },
+	{ vision, PLACE(model.loc), "vision towers" },
+	{ sinks, PLACE(model.loc), "attention sinks" },
+	{ no_arch, PLACE(model.loc), "this model class" },
+	{ tensor, PLACE(par.loc_tensor), "tensor parallelism" },
+	{ pipeline, PLACE(par.loc_pipeline), "pipeline parallelism" },
+	{ context, PLACE(par.loc_context), "context parallelism" },
+	{ ulysses, PLACE(par.loc_ulysses), "Ulysses sequence parallelism" },
+	{ expert, PLACE(par.loc_expert), "expert parallelism" },
+	{ zero12, PLACE(par.loc_zero), "ZeRO stages 1 and 2" },
+	{ fp8, PLACE(prec.loc_fp8), "8-bit matrix products" },
+	{ lora, PLACE(train.lora.loc), "LoRA" },
+	{ freeze, PLACE(train.loc_freeze), "frozen parts" },
+	{ packed, PLACE(train.loc_packed), "packed sequences" },
+	{ padding, PLACE(train.loc_padding), "padding" },
+};
+
+void plan_refuse(const struct spec *s, struct diag *d)
+{
+	for (size_t i = 0; i < COUNT(refusals); i++)
+		if (refusals[i].when(s))
+			diag_refuse(d, *(const struct loc *)((const char *)s + refusals[i].loc),
+				    "memory of %s is not modelled yet", refusals[i].what);
+}
+
+static bool always(const struct spec *s) { (void)s; return true; }
+static bool many(const struct spec *s) { return s->hw.gpus > 1; }
+static bool fsdp(const struct spec *s) { return s->par.zero == 3; }
+static bool cudnn(const struct spec *s) { return !strcmp(kernels[K_ATTENTION].rows[s->kernel[K_ATTENTION]].name, "cudnn"); }
+
+static const struct { bool (*when)(const struct spec *s); const char *what; } gaps[] = {
+	{ always, "segments and fragmentation of the caching allocator (reserved)" },
+	{ always, "growth of the context as further kernels are loaded" },
+	{ many, "communication buffers beyond the assumed size of a communicator" },
+	{ fsdp, "memory that waits for side streams" },
+	{ cudnn, "workspaces of cuDNN attention plans" },
+};
+
+void plan_not_modelled(struct result *r, struct arena *a)
+{
+	r->not_modelled = NEWN(a, const char *, COUNT(gaps));
+	for (size_t i = 0; i < COUNT(gaps); i++)
+		if (gaps[i].when(r->spec))
+			r->not_modelled[r->nnot_modelled++] = gaps[i].what;
+}
