@@ -88,6 +88,9 @@ struct prog {                              /* a node of the program tree */
 	bool is_window;
 };
 
+/* Events op by op: at op i the storages born[born_off[i] .. born_off[i + 1]) in order, then those in died. */
+struct life_index { const uint32_t *born_off, *died_off; const int32_t *born, *died; };
+
 struct graph {
 	struct arena *a;
 	VEC(struct tensor) tensors;
@@ -97,6 +100,7 @@ struct graph {
 	VEC(struct block) blocks;
 	VEC(struct group) groups;
 	VEC(size_ref) dims;                /* named dimensions */
+	struct life_index events;          /* derived by graph_lives() */
 	struct prog *load, *first, *steady;    /* program: load once, the first step, the steady step */
 	bool overflow;                     /* some size did not fit 64 bits */
 };
@@ -117,12 +121,9 @@ struct prog *prog_seq(struct graph *g, uint64_t times);
 void prog_add(struct prog *seq, struct prog *child);
 
 /* ---- lifetimes (lives.c) */
-/* Sets birth and death of every storage from the op list.  Ops stand in program order of one pass: load,
- * first micro-batch, further micro-batches, clip, first optimizer step, steady optimizer step, zero_grad, end. */
+/* Sets birth and death of every storage from the op list, and g->events.  Ops stand in program order of one pass:
+ * load, first micro-batch, further micro-batches, clip, first optimizer step, steady optimizer step, zero_grad, end. */
 void graph_lives(struct graph *g);
-/* Events of the graph, op by op, after graph_lives(): at op i, storages born[..] in order, then died[..]. */
-struct life_index { const uint32_t *born_off, *died_off; const int32_t *born, *died; };
-struct life_index graph_events(struct graph *g);
 /* How many copies of storage s one call of block b frees: its stack, times the calls of the layer run that
  * made it when b is outside that run. */
 uint64_t graph_death_copies(const struct graph *g, int32_t s, uint32_t block);

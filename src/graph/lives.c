@@ -14,17 +14,6 @@ static void touch(struct graph *g, uint32_t off, uint32_t n, int32_t op, bool wr
 	}
 }
 
-void graph_lives(struct graph *g)
-{
-	for (size_t i = 0; i < g->storages.n; i++)
-		g->storages.v[i].birth = g->storages.v[i].death = -1;
-	for (size_t i = 0; i < g->ops.n; i++) {
-		const struct op *o = &g->ops.v[i];
-		touch(g, o->reads, o->nreads, (int32_t)i, false);
-		touch(g, o->writes, o->nwrites, (int32_t)i, true);
-	}
-}
-
 /* Counting sort of storages by birth or death op; within one op in storage order, which is creation order. */
 static const int32_t *bucket(struct graph *g, bool births, const uint32_t **offsets)
 {
@@ -46,12 +35,17 @@ static const int32_t *bucket(struct graph *g, bool births, const uint32_t **offs
 	return list;
 }
 
-struct life_index graph_events(struct graph *g)
+void graph_lives(struct graph *g)
 {
-	struct life_index x;
-	x.born = bucket(g, true, &x.born_off);
-	x.died = bucket(g, false, &x.died_off);
-	return x;
+	for (size_t i = 0; i < g->storages.n; i++)
+		g->storages.v[i].birth = g->storages.v[i].death = -1;
+	for (size_t i = 0; i < g->ops.n; i++) {
+		const struct op *o = &g->ops.v[i];
+		touch(g, o->reads, o->nreads, (int32_t)i, false);
+		touch(g, o->writes, o->nwrites, (int32_t)i, true);
+	}
+	g->events.born = bucket(g, true, &g->events.born_off);
+	g->events.died = bucket(g, false, &g->events.died_off);
 }
 
 static bool is_carried(const struct group *gr, int32_t s)

@@ -26,9 +26,10 @@ static struct summary repeat(struct summary s, uint64_t n)
 	return s;
 }
 
-static struct summary fold_block(struct graph *g, const struct life_index *x, uint32_t id)
+static struct summary fold_block(const struct graph *g, uint32_t id)
 {
 	const struct block *b = &g->blocks.v[id];
+	const struct life_index *x = &g->events;
 	struct summary s = nothing;
 	for (uint32_t i = b->first; i < b->end; i++) {
 		for (uint32_t k = x->born_off[i]; k < x->born_off[i + 1]; k++) {
@@ -57,13 +58,12 @@ static struct summary fold_prog(const struct prog *p, const struct summary *bloc
 	return repeat(s, p->times);
 }
 
-struct folded fold(struct graph *g, struct arena *scratch)
+struct folded fold(const struct graph *g, struct arena *scratch)
 {
 	struct folded f = { 0 };
-	struct life_index x = graph_events(g);
 	struct summary *blocks = NEWN(scratch, struct summary, g->blocks.n + 1);
 	for (size_t i = 0; i < g->blocks.n; i++)
-		blocks[i] = fold_block(g, &x, (uint32_t)i);
+		blocks[i] = fold_block(g, (uint32_t)i);
 	f.load = fold_prog(g->load, blocks);
 	f.first = fold_prog(g->first, blocks);
 	f.steady = fold_prog(g->steady, blocks);

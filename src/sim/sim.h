@@ -23,7 +23,7 @@ struct folded {
 	uint64_t peak_first, peak_steady;        /* GPU */
 };
 /* Needs graph_lives().  O(ops + program nodes), independent of layer and micro-batch counts. */
-struct folded fold(struct graph *g, struct arena *scratch);
+struct folded fold(const struct graph *g, struct arena *scratch);
 
 struct event { int32_t storage; uint32_t call; bool birth; uint32_t op; uint64_t copies; };
 
@@ -41,6 +41,6 @@ struct walked {
 };
 /* on_event may be NULL; it sees every birth and death in order. */
 typedef void walk_fn(void *ctx, const struct event *e);
-struct walked walk(struct graph *g, struct arena *a, walk_fn *on_event, void *ctx);
+struct walked walk(const struct graph *g, struct arena *a, walk_fn *on_event, void *ctx);
 
 #endif

@@ -6,9 +6,9 @@
 #include <string.h>
 
 struct walker {
-	struct graph *g;
+	const struct graph *g;
 	struct arena *a;
-	struct life_index x;
+	const struct life_index *x;
 	walk_fn *fn;
 	void *ctx;
 	struct walked *w;
@@ -73,16 +73,16 @@ static void event(struct walker *k, int32_t s, uint32_t op, bool birth, uint64_t
 static bool walk_op(struct walker *k, uint32_t i, uint32_t block)
 {
 	const struct block *b = &k->g->blocks.v[block];
-	for (uint32_t n = k->x.born_off[i]; n < k->x.born_off[i + 1]; n++) {
-		int32_t s = k->x.born[n];
+	for (uint32_t n = k->x->born_off[i]; n < k->x->born_off[i + 1]; n++) {
+		int32_t s = k->x->born[n];
 		event(k, s, i, true, k->g->storages.v[s].ncopies);
 	}
-	if (k->x.born_off[i] != k->x.born_off[i + 1])
+	if (k->x->born_off[i] != k->x->born_off[i + 1])
 		note_peak(k, i, b);
 	if (k->alive && k->now[PLACE_GPU] == k->stop_bytes)
 		return false;
-	for (uint32_t n = k->x.died_off[i]; n < k->x.died_off[i + 1]; n++) {
-		int32_t s = k->x.died[n];
+	for (uint32_t n = k->x->died_off[i]; n < k->x->died_off[i + 1]; n++) {
+		int32_t s = k->x->died[n];
 		event(k, s, i, false, graph_death_copies(k->g, s, block));
 	}
 	return true;
@@ -166,10 +166,10 @@ static void keep_alive_set(struct walker *k, struct walked *w)
 			w->alive[w->nalive++] = (struct alive){ (int32_t)i, k->alive[i] };
 }
 
-struct walked walk(struct graph *g, struct arena *a, walk_fn *on_event, void *ctx)
+struct walked walk(const struct graph *g, struct arena *a, walk_fn *on_event, void *ctx)
 {
 	struct walked w = { .peak_op = -1, .peak_layer = -1 }, again = w;
-	struct walker k = { .g = g, .a = a, .x = graph_events(g), .fn = on_event, .ctx = ctx, .w = &w };
+	struct walker k = { .g = g, .a = a, .x = &g->events, .fn = on_event, .ctx = ctx, .w = &w };
 	walk_all(&k);
 	w.windows = k.windows.v;
 	w.nwindow = k.windows.n;
