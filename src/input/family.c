@@ -10,10 +10,12 @@
 
 #define DEFAULTS(...) (const double[KEY_N]){ __VA_ARGS__ }
 /* hidden, ffn, layers, heads, kv heads (0: as heads), vocabulary, positions */
-#define DIMS(h, f, l, a, g, v, p) [KEY_HIDDEN] = h, [KEY_FFN] = f, [KEY_LAYERS] = l, [KEY_HEADS] = a, \
-	[KEY_KV_HEADS] = g, [KEY_VOCAB] = v, [KEY_POSITIONS] = p
-#define MLA(q, kv) [KEY_Q_LORA] = q, [KEY_KV_LORA] = kv, [KEY_QK_NOPE] = 128, [KEY_QK_ROPE] = 64, [KEY_V_DIM] = 128
-#define MOE(experts, topk, width) [KEY_EXPERTS] = experts, [KEY_TOPK] = topk, [KEY_MOE_FFN] = width, [KEY_MOE_EVERY] = 1
+#define DIMS(h, f, l, a, g, v, p) [KEY_HIDDEN] = (h), [KEY_FFN] = (f), [KEY_LAYERS] = (l), [KEY_HEADS] = (a), \
+	[KEY_KV_HEADS] = (g), [KEY_VOCAB] = (v), [KEY_POSITIONS] = (p)
+#define MLA(q, kv) [KEY_Q_LORA] = (q), [KEY_KV_LORA] = (kv), [KEY_QK_NOPE] = 128, [KEY_QK_ROPE] = 64, \
+	[KEY_V_DIM] = 128
+#define MOE(experts, topk, width) [KEY_EXPERTS] = (experts), [KEY_TOPK] = (topk), [KEY_MOE_FFN] = (width), \
+	[KEY_MOE_EVERY] = 1
 
 const struct family families[] = {
 	{ .model_type = "llama", .class_name = "LlamaForCausalLM", .stem = "model", .norms = 2,

@@ -120,7 +120,11 @@ static bool row_biased(const struct model *m, enum bias bias)
 
 static struct param *push(struct ctx *c, const struct row *r, const char *prefix, const char *suffix, uint64_t copies)
 {
-	struct param *p = VEC_PUSH(c->a, &c->list);
+	struct param_list *l = &c->list;
+	struct param *p;
+	if (l->n == l->cap)
+		vec_grow(c->a, (void **)&l->v, &l->cap, l->n, sizeof(struct param));
+	p = &l->v[l->n++];
 	*p = (struct param){ .name = arena_printf(c->a, "%s%s%s", prefix, r->name, suffix), .site = r->site,
 			     .copies = copies };
 	return p;

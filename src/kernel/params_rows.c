@@ -5,9 +5,9 @@
  * stand before those of its children. */
 #include "kernel/params_rows.h"
 
-#define ROW(n, k, w, b, ...) { .name = n, .kind = k, .when = w, .bias = b, .dim = { __VA_ARGS__ } }
-#define AROUND(n, k, s, b, ...) { .name = n, .kind = k, .site = s, .bias = b, .dim = { __VA_ARGS__ } }
-#define CONV1D(n, in, out) { .name = n, .bias = BIAS, .bias_dim = out, .dim = { in, out } }
+#define ROW(n, k, w, b, ...) { .name = (n), .kind = (k), .when = (w), .bias = (b), .dim = { __VA_ARGS__ } }
+#define AROUND(n, k, s, b, ...) { .name = (n), .kind = (k), .site = (s), .bias = (b), .dim = { __VA_ARGS__ } }
+#define CONV1D(n, in, out) { .name = (n), .bias = BIAS, .bias_dim = (out), .dim = { (in), (out) } }
 
 /* modeling_llama.py and the classes made after it */
 static const struct row llama_layer[] = {
