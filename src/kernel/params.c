@@ -120,11 +120,7 @@ static bool row_biased(const struct model *m, enum bias bias)
 
 static struct param *push(struct ctx *c, const struct row *r, const char *prefix, const char *suffix, uint64_t copies)
 {
-	struct param_list *l = &c->list;
-	struct param *p;
-	if (l->n == l->cap)
-		vec_grow(c->a, (void **)&l->v, &l->cap, l->n, sizeof(struct param));
-	p = &l->v[l->n++];
+	struct param *p = VEC_PUSH(c->a, &c->list);
 	*p = (struct param){ .name = arena_printf(c->a, "%s%s%s", prefix, r->name, suffix), .site = r->site,
 			     .copies = copies };
 	return p;
@@ -133,7 +129,7 @@ static struct param *push(struct ctx *c, const struct row *r, const char *prefix
 static void push_weight(struct ctx *c, const struct row *r, const char *prefix, uint64_t copies)
 {
 	struct param *p = push(c, r, prefix, r->kind == BARE || r->kind == EXPERTS ? "" : ".weight", copies);
-	while (p->ndim < COUNT(p->dim) && r->dim[p->ndim] != S_0) {
+	while (p->ndim < PARAM_DIMS && r->dim[p->ndim] != S_0) {
 		p->dim[p->ndim] = c->shape[r->dim[p->ndim]];
 		p->ndim++;
 	}

@@ -19,11 +19,12 @@ struct model_dims {
 };
 struct model_dims model_dims(struct arena *a, const struct model *m);
 
+enum { PARAM_DIMS = 5 };
 enum param_site { SITE_EMBEDDING, SITE_LAYER, SITE_FINAL, SITE_HEAD, SITE_VISION, SITE_MTP };
 struct param {
 	const char *name;              /* in a layer: "self_attn.q_proj.weight"; elsewhere the full name */
 	enum param_site site;
-	unsigned ndim; size_ref dim[5];
+	unsigned ndim; size_ref dim[PARAM_DIMS];
 	bool tied;                     /* shares storage with the embedding: counted there */
 	bool buffer;                   /* a buffer in the class, but stored and counted with the parameters */
 	bool routed;                   /* has an expert dimension first: a token uses topk of E */

@@ -35,7 +35,7 @@ struct row {
 	const char *name;
 	enum row_kind kind;
 	enum when when;
-	enum extent dim[5];
+	enum extent dim[PARAM_DIMS];
 	enum bias bias;
 	enum extent bias_dim;           /* S_0: the first dimension of the weight */
 	enum param_site site;
