@@ -129,16 +129,9 @@ struct anode *node_begin(struct tape *t, const char *name, back_fn *back, const 
 	bool any = false;
 	for (size_t i = 0; i < nin; i++)
 		any |= needs_grad(t, in[i]);
-	if (!any || t->mode == TAPE_NOGRAD)
+	if (!any || t->mode == TAPE_NOGRAD || t->stopped)
 		return NULL;
-	if (t->mode == TAPE_RECOMPUTE) {
-		if (t->stopped)
-			return NULL;
-		struct anode *n = &t->nodes.v[t->cursor++];
-		assert(n->back == back);
-		return n;
-	}
-	struct anode *n = VEC_PUSH(t->a, &t->nodes);
+	struct anode *n = t->mode == TAPE_RECOMPUTE ? &t->sink : VEC_PUSH(t->a, &t->nodes);
 	*n = (struct anode){ .name = name, .back = back, .nin = (uint8_t)nin, .scope = t->scope,
 		.region = t->mode == TAPE_REGION ? t->region : -1 };
 	assert(nin <= NODE_IN);
@@ -149,35 +142,47 @@ struct anode *node_begin(struct tape *t, const char *name, back_fn *back, const 
 	return n;
 }
 
+/* In recomputation what is packed goes, in order, to the nodes of the first forward (checkpoint.py
+ * _recomputation_hook); the last pack may end it. */
+static void repack(struct tape *t, tensor_id x)
+{
+	struct region *r = &t->regions.v[t->region];
+	if (t->stopped)
+		return;
+	const struct slot *s = &r->packs.v[r->packed++];
+	t->nodes.v[s->node].saved[s->index] = x;
+	if (r->packed == r->packs.n && r->early_stop)
+		t->stopped = true;
+}
+
 void node_save(struct tape *t, struct anode *n, tensor_id x)
 {
 	if (!n || x < 0)
 		return;
-	assert(n->nsaved < NODE_SAVED || t->mode == TAPE_RECOMPUTE);
-	if (t->mode != TAPE_RECOMPUTE) {
-		n->saved[n->nsaved++] = x;
-		if (n->region >= 0)
-			t->regions.v[n->region].packs++;
+	if (n == &t->sink) {
+		repack(t, x);
 		return;
 	}
-	struct region *r = &t->regions.v[t->region];
-	n->saved[n->nfilled++] = x;
-	if (++r->packed == r->packs && r->early_stop)
-		t->stopped = true;
+	assert(n->nsaved < NODE_SAVED);
+	if (n->region >= 0)
+		*VEC_PUSH(t->a, &t->regions.v[n->region].packs) =
+			(struct slot){ (int32_t)(n - t->nodes.v), n->nsaved };
+	n->saved[n->nsaved++] = x;
 }
 
 void node_end(struct tape *t, struct anode *n, const tensor_id *out, size_t nout)
 {
 	if (!n)
 		return;
-	if (!n->buf) {
+	bool sink = n == &t->sink;
+	if (!sink) {
 		n->nout = (uint32_t)nout;
 		n->buf = NEWN(t->a, tensor_id, nout);
 		memset(n->buf, 0xff, sizeof *n->buf * nout);   /* NO_TENSOR */
 	}
 	for (size_t i = 0; i < nout; i++) {
 		T(t, out[i])->needs_grad = true;
-		T(t, out[i])->node = (int32_t)(n - t->nodes.v);
+		T(t, out[i])->node = sink ? -1 : (int32_t)(n - t->nodes.v);
 		T(t, out[i])->out = (int32_t)i;
 	}
 }
@@ -276,11 +281,10 @@ static void recompute(struct tape *t, int32_t region)
 {
 	struct region *r = &t->regions.v[region];
 	enum tape_mode mode = t->mode;
-	int32_t old_region = t->region, old_cursor = t->cursor;
+	int32_t old_region = t->region;
 	const char *label = t->label, *by = t->by;
 	t->mode = TAPE_RECOMPUTE;
 	t->region = region;
-	t->cursor = r->first;
 	t->by = "recompute";
 	t->cast_epoch++;
 	r->recomputed = true;
@@ -288,7 +292,6 @@ static void recompute(struct tape *t, int32_t region)
 	t->stopped = false;
 	t->mode = mode;
 	t->region = old_region;
-	t->cursor = old_cursor;
 	t->label = label;
 	t->by = by;
 }
@@ -299,7 +302,7 @@ static void note_unpacked(struct tape *t, struct anode *n)
 		return;
 	struct region *r = &t->regions.v[n->region];
 	r->unpacked += n->nsaved;
-	if (r->unpacked == r->packs) {
+	if (r->unpacked == r->packs.n) {
 		tape_hold(t, r->x);
 		tape_holdv(t, r->kwargs, r->nkwarg);
 	}
@@ -417,14 +420,13 @@ tensor_id tape_checkpoint(struct tape *t, tensor_id (*emit)(void *, tensor_id), 
 {
 	int32_t id = (int32_t)t->regions.n;
 	*VEC_PUSH(t->a, &t->regions) = (struct region){ .emit = emit, .ctx = ctx, .x = x,
-		.first = (int32_t)t->nodes.n, .early_stop = early_stop, .sac = t->sac, .nkwarg = t->nkwarg };
+		.early_stop = early_stop, .sac = t->sac, .nkwarg = t->nkwarg };
 	memcpy(t->regions.v[id].kwargs, t->kwargs, sizeof t->kwargs);
 	t->mode = TAPE_REGION;
 	t->region = id;
 	tensor_id y = emit(ctx, x);
 	t->mode = TAPE_RECORD;
 	t->region = -1;
-	t->regions.v[id].end = (int32_t)t->nodes.n;
 	return y;
 }
 

@@ -33,7 +33,7 @@ struct anode {
 	int32_t region, scope;         /* checkpoint region (-1: none); layer scope */
 	uint16_t deps;                 /* consumers that still owe a gradient */
 	uint32_t nout;
-	uint8_t nin, nsaved, nfilled;
+	uint8_t nin, nsaved;
 	bool ready, reachable;
 };
 
@@ -44,14 +44,16 @@ extern const struct sac sac_rows[];
 extern const size_t nsac;
 bool sac_keeps(const struct sac *s, const char *op, uint32_t *matmuls);
 
+struct slot { int32_t node; uint32_t index; };
+
 /* A checkpointed stretch: emit(ctx, x) is the forward function. */
 struct region {
 	tensor_id (*emit)(void *ctx, tensor_id x);
 	void *ctx;
 	tensor_id x;                   /* the saved input */
 	tensor_id kwargs[8]; size_t nkwarg;   /* what the closure refers to: alive as long as the region */
-	int32_t first, end;            /* its nodes */
-	uint32_t packs, packed, unpacked;
+	VEC(struct slot) packs;        /* what its nodes save, in order */
+	uint32_t packed, unpacked;
 	bool recomputed, early_stop;
 	const struct sac *sac;         /* selective: whose outputs are kept */
 	VEC(tensor_id) kept;           /* in order of creation */
@@ -97,7 +99,7 @@ struct tape {
 	VEC(uint16_t) pending;         /* per storage: gradient buffers that hold it */
 	enum tape_mode mode;
 	int32_t region;                /* index, while in TAPE_REGION or TAPE_RECOMPUTE */
-	int32_t cursor;                /* next node to refill in TAPE_RECOMPUTE */
+	struct anode sink;             /* stands for the nodes that TAPE_RECOMPUTE does not make */
 	bool stopped;                  /* early stop: nothing is executed any more */
 	tensor_id leaf, leaf_grad;     /* nested run of a reentrant checkpoint: its detached input */
 	struct op dummy;               /* what tape_op returns after an early stop */
