@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
  * Commands: one table.  A row says what the command is called, what it takes
- * and which function runs it; parsing, help and completion come from it. */
+ * and which function runs it; parsing, help, the manual and completion come
+ * from it. */
 #ifndef MEMPLAN_CMD_H
 #define MEMPLAN_CMD_H
 
@@ -10,6 +11,7 @@
 /* What every command may be given; a command lists the ones it takes. */
 enum common {
 	TAKES_SET = 1, TAKES_FORMAT = 2, TAKES_OUTPUT = 4, TAKES_QUIET = 8, TAKES_UNITS = 16, TAKES_COLOR = 32,
+	TAKES_HELP = 64,               /* every command does */
 	TAKES_ALL = 63,
 };
 
@@ -21,7 +23,7 @@ struct cmd_option {
 	const char *doc;
 };
 
-enum { MAX_OPTIONS = 16 };
+enum { MAX_OPTIONS = 16, ANY_NUMBER = 4096 };
 struct args {
 	struct arena *a;
 	const char **operand; size_t noperand;
@@ -42,11 +44,38 @@ struct cmd {
 	int (*run)(const struct args *args);   /* returns the exit status */
 };
 
-extern const struct cmd cmd_predict, cmd_explain, cmd_check, cmd_list, cmd_schema, cmd_completion;
+/* ---- cmd.c: the table */
+extern const struct cmd cmd_predict, cmd_explain, cmd_check, cmd_list, cmd_schema, cmd_completion, cmd_help;
 extern const struct cmd *const cmds[];
 extern const size_t ncmd;
-
-/* Prints a usage error ("memplan predict: …") with an optional hint line; returns EXIT_INPUT. */
+const struct cmd *cmd_find(const char *name);
+/* Prints a usage error ("memplan predict: …") with an optional hint line; returns EXIT_INPUT.  cmd NULL: memplan. */
 int usage_error(const char *cmd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "; did you mean 'x'?" or "". */
+const char *did_you_mean(struct arena *a, const char *found, const char *const *names, size_t n);
+/* Unknown command. */
+int unknown_command(struct arena *a, const char *name);
+
+/* ---- options.c: the options of a command, its own and the common ones */
+struct option_use {
+	const struct cmd_option *row;
+	unsigned common;               /* enum common; 0: the command's own */
+	char letter;                   /* short name; 0: none */
+	const char *const *choices;    /* NULL-ended; NULL: any text */
+};
+struct option_list { struct option_use *v; size_t n, cap; };
+struct option_list cmd_options(struct arena *a, const struct cmd *c);
+/* Parses argv[1..] and runs the command; returns the exit status. */
+int cmd_run(const struct cmd *c, struct arena *a, int argc, char **argv);
+
+/* ---- output.c: an output file that appears as a whole or not at all */
+struct output { FILE *f; const char *path, *temporary; };
+bool output_open(struct output *o, struct arena *a, const char *path);     /* NULL or "-": standard output */
+bool output_close(struct output *o, bool keep);        /* false: a write failed, and that is said */
+
+/* ---- help.c */
+void help_all(FILE *f, struct arena *a);
+void help_command(FILE *f, struct arena *a, const struct cmd *c);
+void help_mdoc(FILE *f, struct arena *a);              /* all commands and options, for memplan(1) */
 
 #endif

@@ -132,8 +132,10 @@ static void read_model(struct plan_reader *p)
 		config = data_read(p, DATA_MODEL, name, v->loc);
 		name = data_is_path(name) ? stem(p->r.a, name) : name;
 	}
-	if (config && model_from_node(p->r.a, p->r.d, config, name, &p->s->model))
+	if (config && model_from_node(p->r.a, p->r.d, config, name, &p->s->model)) {
 		p->file.model = config;
+		p->s->model.loc = v->loc;
+	}
 }
 
 /* ---- GPU */
