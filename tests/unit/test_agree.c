@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * Answers that must agree, over many plans: fold and walk; a graph in which
+ * one layer stands for many and one with every layer; and the graph's own
+ * rules.  Run in the source directory, or with MEMPLAN_DATA naming it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input/model.h"
+#include "kernel/step.h"
+#include "sim/sim.h"
+
+static int failures, checks;
+
+static void fail(const char *plan, const char *what)
+{
+	failures++;
+	printf("FAIL: %s: %s\n", plan, what);
+}
+
+static void must_equal(const char *plan, const char *what, uint64_t x, uint64_t y)
+{
+	checks++;
+	if (x != y) {
+		failures++;
+		printf("FAIL: %s: %s: %" PRIu64 " != %" PRIu64 "\n", plan, what, x, y);
+	}
+}
+
+static bool load_model(struct arena *a, const char *name, struct model *out)
+{
+	const char *root = getenv("MEMPLAN_DATA");
+	struct diag *d = diag_new(a);
+	const struct node *n = node_read(a, d, arena_printf(a, "%s/models/%s.yaml", root ? root : ".", name));
+	if (n && model_from_node(a, d, n, name, out))
+		return true;
+	diag_print(d, stdout);
+	return false;
+}
+
+static void compare(struct arena *a, const char *plan, const struct spec *s, struct recipe r)
+{
+	struct graph *g = trace_program(a, s, &r);
+	const char *bad = graph_check(g, a);
+	struct folded f = fold(g, a);
+	struct walked w = walk(g, a, NULL, NULL);
+	checks++;
+	if (bad)
+		fail(plan, bad);
+	for (int p = 0; p < PLACE_N; p++)
+		must_equal(plan, "fold and walk, peak", f.peak[p], w.peak[p]);
+	must_equal(plan, "fold and walk, first step", f.peak_first, w.peak_first);
+	must_equal(plan, "fold and walk, steady step", f.peak_steady, w.peak_steady);
+	uint64_t alive = 0;
+	for (size_t i = 0; i < w.nalive; i++)
+		alive += g->storages.v[w.alive[i].storage].bytes * w.alive[i].copies;
+	must_equal(plan, "alive set and peak", alive, w.peak[PLACE_GPU]);
+	r.unroll = true;
+	struct graph *whole = trace_program(a, s, &r);
+	bad = graph_check(whole, a);
+	if (bad)
+		fail(plan, bad);
+	struct walked v = walk(whole, a, NULL, NULL);
+	must_equal(plan, "peak with every layer", w.peak[PLACE_GPU], v.peak[PLACE_GPU]);
+	must_equal(plan, "windows with every layer", w.nwindow, v.nwindow);
+	for (size_t i = 0; i < w.nwindow && i < v.nwindow; i++) {
+		must_equal(plan, "window start", w.windows[i].start, v.windows[i].start);
+		must_equal(plan, "window peak", w.windows[i].peak, v.windows[i].peak);
+		must_equal(plan, "window end", w.windows[i].end, v.windows[i].end);
+	}
+	for (size_t i = 0; i < w.nlayer && i < v.nlayer; i++)
+		must_equal(plan, "saved by a layer", w.saved_per_layer[i], v.saved_per_layer[i]);
+	must_equal(plan, "layer of the peak", (uint64_t)w.peak_layer, (uint64_t)v.peak_layer);
+}
+
+/* ---- the plans: each variation on each model */
+
+static void plain(struct spec *s, struct recipe *r) { (void)s; (void)r; }
+static void full(struct spec *s, struct recipe *r) { (void)s; r->checkpoint = CKPT_FULL; }
+static void reentrant(struct spec *s, struct recipe *r) { (void)s; r->checkpoint = CKPT_FULL; r->reentrant = true; }
+static void some(struct spec *s, struct recipe *r) { (void)s; r->checkpoint = CKPT_FULL; r->checkpoint_layers = 3; }
+static void second(struct spec *s, struct recipe *r) { (void)s; r->checkpoint = CKPT_FULL; r->checkpoint_every = 2; }
+static void selective(struct spec *s, struct recipe *r) { (void)s; r->checkpoint = CKPT_SELECTIVE; r->sac = &sac_rows[1]; }
+static void chunked(struct spec *s, struct recipe *r) { (void)s; r->loss_chunks = 5; r->loss_checkpoint = true; }
+static void accumulate(struct spec *s, struct recipe *r) { (void)r; s->train.grad_accum = 3; }
+static void zeroed(struct spec *s, struct recipe *r) { (void)r; s->train.zero_grad_to_none = false; s->train.grad_accum = 2; }
+static void autocast(struct spec *s, struct recipe *r)
+{
+	r->checkpoint = CKPT_FULL;
+	s->prec.params = s->prec.gradients = s->prec.master = s->prec.optimizer = DT_FP32;
+	s->prec.autocast = true;
+	s->train.grad_accum = 2;
+}
+static void sharded(struct spec *s, struct recipe *r)
+{
+	(void)r;
+	s->par.zero = 3;
+	s->par.shard = s->hw.gpus = 8;
+	s->prec.params = s->prec.gradients = s->prec.master = s->prec.optimizer = DT_FP32;
+}
+static void sharded_full(struct spec *s, struct recipe *r) { sharded(s, r); full(s, r); s->train.grad_accum = 3; }
+static void sharded_kept(struct spec *s, struct recipe *r) { sharded(s, r); s->par.reshard_after_forward = false; }
+static void replicated(struct spec *s, struct recipe *r) { (void)r; s->par.replicate = s->hw.gpus = 4; }
+
+static const struct { const char *name; void (*set)(struct spec *s, struct recipe *r); } variations[] = {
+	{ "plain", plain }, { "full recompute", full }, { "reentrant recompute", reentrant },
+	{ "recompute of some layers", some }, { "recompute of every second layer", second },
+	{ "selective recompute", selective }, { "chunked loss", chunked }, { "gradient accumulation", accumulate },
+	{ "gradients zeroed in place", zeroed }, { "autocast", autocast }, { "FSDP", sharded },
+	{ "FSDP, recompute, accumulation", sharded_full }, { "FSDP without resharding", sharded_kept },
+	{ "DDP", replicated },
+};
+
+static const char *const models[] = {
+	"llama-3-8b", "llama-3.2-1b", "qwen2.5-0.5b", "qwen3-8b", "gemma-2-2b", "gemma-3-1b", "phi-3-mini-4k",
+	"olmo-2-7b", "mistral-7b-v0.1", "gpt2", "pythia-6.9b", "falcon-7b", "bloom-560m",
+};
+
+static struct spec base_spec(const struct model *m)
+{
+	struct spec s = { .model = *m };
+	s.hw.gpus = 1;
+	s.par.tensor = s.par.pipeline = s.par.context = s.par.ulysses = s.par.expert = s.par.shard = s.par.replicate = 1;
+	s.par.reshard_after_forward = true;
+	s.prec.params = s.prec.compute = s.prec.gradients = s.prec.master = s.prec.optimizer = DT_BF16;
+	s.prec.reduce = DT_FP32;
+	s.train.micro_batch = s.train.grad_accum = 1;
+	s.train.seq_len = 512;
+	s.train.zero_grad_to_none = s.train.separate_labels = true;
+	return s;
+}
+
+int main(int argc, char **argv)
+{
+	struct arena *perm = arena_new(), *scratch = arena_new();
+	for (size_t i = 0; i < COUNT(models); i++) {
+		if (argc > 1 && strcmp(argv[1], models[i]))
+			continue;
+		struct model *m = NEW(perm, struct model);
+		if (!load_model(perm, models[i], m)) {
+			fail(models[i], "cannot be read");
+			continue;
+		}
+		if (!arch_of(m))
+			continue;
+		for (size_t k = 0; k < COUNT(variations); k++) {
+			struct spec s = base_spec(m);
+			struct recipe r = { .checkpoint = CKPT_NONE };
+			arena_reset(scratch);
+			variations[k].set(&s, &r);
+			compare(scratch, arena_printf(perm, "%s, %s", models[i], variations[k].name), &s, r);
+		}
+	}
+	printf("%d checks, %d failures\n", checks, failures);
+	arena_free(perm);
+	arena_free(scratch);
+	return failures != 0;
+}
