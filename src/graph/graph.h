@@ -71,9 +71,10 @@ struct block {
 	int32_t micro;                 /* micro-batch of its first call; -1: none */
 };
 
-/* What one call of a layer run hands to the next: the tensor that the first call finds in `outer` stands, from
- * the second call on, for what the previous call left in `inner`. */
-struct carry { int32_t outer, inner; };   /* storages */
+/* What one call of a layer run hands to the next: the storage that the first call finds in `outer` stands, from
+ * the second call on, for what the previous call left in `inner`.  Calls of the other direction (backward, for
+ * what the forward hands on) meet them in reverse order. */
+struct carry { int32_t outer, inner; uint8_t window; };   /* storages; window of the calls that hand on */
 /* A run of like layers of which only one is in the graph: `times` calls of the same blocks. */
 struct group { uint64_t times; int32_t first_layer; uint32_t period; VEC(struct carry) carries; };
 
@@ -127,6 +128,9 @@ void graph_lives(struct graph *g);
 /* How many copies of storage s one call of block b frees: its stack, times the calls of the layer run that
  * made it when b is outside that run. */
 uint64_t graph_death_copies(const struct graph *g, int32_t s, uint32_t block);
+
+/* The storage that block b, in call `iteration` of its layer run, means by s. */
+int32_t graph_resolve(const struct graph *g, int32_t s, uint32_t block, uint64_t iteration);
 
 /* ---- check.c: NULL when sound, else what is broken: every read is of a live storage, every storage that is
  * born dies or is held to the end, blocks tile the op list, the program calls each block. */

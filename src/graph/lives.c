@@ -64,3 +64,18 @@ uint64_t graph_death_copies(const struct graph *g, int32_t id, uint32_t block)
 		return s->ncopies;
 	return mul_u64(s->ncopies, g->groups.v[home].times);
 }
+
+int32_t graph_resolve(const struct graph *g, int32_t id, uint32_t block, uint64_t iteration)
+{
+	const struct block *b = &g->blocks.v[block];
+	if (b->group < 0 || g->blocks.v[g->ops.v[g->storages.v[id].birth].block].group == b->group)
+		return id;
+	const struct group *gr = &g->groups.v[b->group];
+	for (size_t i = 0; i < gr->carries.n; i++) {
+		const struct carry *c = &gr->carries.v[i];
+		uint64_t first = c->window == b->window ? 0 : gr->times - 1;
+		if (c->outer == id)
+			return iteration == first ? id : c->inner;
+	}
+	return id;
+}

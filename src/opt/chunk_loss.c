@@ -45,8 +45,8 @@ static void apply(struct recipe *r, const void *k)
 const struct opt opt_chunk_loss = {
 	.name = "chunk_loss", .group = GROUP_BOUND,
 	.summary = "head and cross entropy over chunks of tokens",
-	.doc = "The hidden states are split into chunks; head, fp32 logits and loss run per chunk, and with\n"
-	       "checkpoint each chunk is computed again in backward. Each chunk makes a full V x h gradient of the\n"
+	.doc = "The hidden states are split into chunks; head, fp32 logits and loss run per chunk, and with "
+	       "checkpoint each chunk is computed again in backward. Each chunk makes a full V x h gradient of the "
 	       "head, and two of them meet when they are summed: that is the floor, so more chunks stop helping.",
 	.fields = fields, .nfield = COUNT(fields), .knob_size = sizeof(struct knobs),
 	.check = check, .apply = apply,

@@ -58,9 +58,9 @@ static void apply(struct recipe *r, const void *k)
 const struct opt opt_recompute = {
 	.name = "recompute", .group = GROUP_REDUCE,
 	.summary = "drop what layers save and compute it again in backward",
-	.doc = "Each decoder layer becomes a checkpoint region: its forward keeps the layer's input (and, with\n"
-	       "selective granularity, the outputs of some ops); its backward first runs the forward again. The\n"
-	       "peak then holds the inputs of all layers and the saved set of one. Costs one more forward of\n"
+	.doc = "Each decoder layer becomes a checkpoint region: its forward keeps the layer's input (and, with "
+	       "selective granularity, the outputs of some ops); its backward first runs the forward again. The "
+	       "peak then holds the inputs of all layers and the saved set of one. Costs one more forward of "
 	       "the layers, about a third more compute for full recompute. Does not touch the loss head.",
 	.fields = fields, .nfield = COUNT(fields), .knob_size = sizeof(struct knobs),
 	.check = check, .apply = apply,

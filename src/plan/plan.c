@@ -44,36 +44,42 @@ static size_ref storage_formula(struct arena *a, const struct storage *s)
 	return s->size->value == s->bytes ? s->size : size_round_up(a, s->size, 512);
 }
 
-static bool same_row(const struct tensor_bytes *t, const struct storage *s, const char *op)
-{
-	return t->cls == s->cls && t->bytes / t->count == s->bytes && !strcmp(t->name, s->name) &&
-		!strncmp(t->born, op, strlen(op)) && t->born[strlen(op)] == ' ';
-}
+/* Alive storages of one name, class, creating op and size. */
+struct row { const struct storage *s; const char *op; uint64_t count; };
 
-static void add_row(struct result *r, struct arena *a, const struct alive *x)
+static size_t gather_rows(const struct result *r, struct row *rows)
 {
 	const struct graph *g = r->graph;
-	const struct storage *s = &g->storages.v[x->storage];
-	const char *op = g->ops.v[s->birth].name;
-	uint64_t bytes = mul_u64(s->bytes, x->copies);
-	for (size_t i = 0; i < r->ntensor; i++)
-		if (same_row(&r->by_tensor[i], s, op)) {
-			r->by_tensor[i].count += x->copies;
-			r->by_tensor[i].bytes = add_u64(r->by_tensor[i].bytes, bytes);
-			return;
-		}
-	r->by_tensor[r->ntensor++] = (struct tensor_bytes){ .name = s->name, .cls = (enum tensor_class)s->cls,
-		.count = x->copies, .bytes = bytes, .formula = storage_formula(a, s), .by = s->by,
-		.rule = s->rule, .born = op_place(g, a, s->birth), .freed = op_place(g, a, s->death) };
+	size_t n = 0;
+	for (size_t i = 0; i < r->walked.nalive; i++) {
+		const struct storage *s = &g->storages.v[r->walked.alive[i].storage];
+		const char *op = g->ops.v[s->birth].name;
+		size_t k = 0;
+		while (k < n && (rows[k].s->bytes != s->bytes || rows[k].s->cls != s->cls || strcmp(rows[k].op, op) ||
+				 strcmp(rows[k].s->name, s->name)))
+			k++;
+		if (k == n)
+			rows[n++] = (struct row){ .s = s, .op = op };
+		rows[k].count += r->walked.alive[i].copies;
+	}
+	return n;
 }
 
-/* Like tensors of all layers: a multiple of L. */
-static size_ref counted(struct arena *a, const struct spec *s, size_ref L, const struct tensor_bytes *t)
+/* Bytes of all; like tensors of all layers are a multiple of L. */
+static size_ref row_formula(struct arena *a, const struct row *row, size_ref L)
 {
-	uint64_t n = s->model.layers;
-	if (t->count > 1 && n > 1 && t->count % n == 0)
-		return size_mulc(a, size_mul(a, L, t->formula), t->count / n);
-	return size_mulc(a, t->formula, t->count);
+	size_ref one = storage_formula(a, row->s);
+	if (row->count > 1 && L->value > 1 && row->count % L->value == 0)
+		return size_mulc(a, size_mul(a, L, one), row->count / L->value);
+	return size_mulc(a, one, row->count);
+}
+
+static struct tensor_bytes tensor_of(const struct result *r, struct arena *a, const struct row *row)
+{
+	const struct storage *s = row->s;
+	return (struct tensor_bytes){ .name = s->name, .cls = (enum tensor_class)s->cls, .by = s->by, .rule = s->rule,
+		.born = op_place(r->graph, a, s->birth), .freed = op_place(r->graph, a, s->death),
+		.formula = size_const(a, 0) };
 }
 
 static int by_bytes(const void *x, const void *y)
@@ -90,19 +96,30 @@ static int class_by_bytes(const void *x, const void *y)
 	return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : (int)a->cls - (int)b->cls;
 }
 
+/* One line for each name, class and creating op, whatever the sizes. */
 static void compose_tensors(struct result *r, struct arena *a)
 {
 	size_ref L = size_dim(a, "L", r->spec->model.layers, "decoder layers");
-	r->by_tensor = NEWN(a, struct tensor_bytes, r->walked.nalive + 1);
-	for (size_t i = 0; i < r->walked.nalive; i++)
-		add_row(r, a, &r->walked.alive[i]);
+	struct row *rows = NEWN(a, struct row, r->walked.nalive + 1), **key = NEWN(a, struct row *, r->walked.nalive + 1);
+	size_t n = gather_rows(r, rows);
+	r->by_tensor = NEWN(a, struct tensor_bytes, n + 1);
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+		while (k < r->ntensor && (key[k]->s->cls != rows[i].s->cls || strcmp(key[k]->op, rows[i].op) ||
+					  strcmp(key[k]->s->name, rows[i].s->name)))
+			k++;
+		if (k == r->ntensor) {
+			key[r->ntensor] = &rows[i];
+			r->by_tensor[r->ntensor++] = tensor_of(r, a, &rows[i]);
+		}
+		r->by_tensor[k].count += rows[i].count;
+		r->by_tensor[k].bytes = add_u64(r->by_tensor[k].bytes, mul_u64(rows[i].s->bytes, rows[i].count));
+		r->by_tensor[k].formula = size_add(a, r->by_tensor[k].formula, row_formula(a, &rows[i], L));
+	}
 	qsort(r->by_tensor, r->ntensor, sizeof *r->by_tensor, by_bytes);
 	r->formula = size_const(a, 0);
-	for (size_t i = 0; i < r->ntensor; i++) {
-		struct tensor_bytes *t = &r->by_tensor[i];
-		t->formula = counted(a, r->spec, L, t);
-		r->formula = size_add(a, r->formula, t->formula);
-	}
+	for (size_t i = 0; i < r->ntensor; i++)
+		r->formula = size_add(a, r->formula, r->by_tensor[i].formula);
 }
 
 static void compose_classes(struct result *r, struct arena *a)

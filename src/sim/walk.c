@@ -83,7 +83,8 @@ static bool walk_op(struct walker *k, uint32_t i, uint32_t block)
 		return false;
 	for (uint32_t n = k->x->died_off[i]; n < k->x->died_off[i + 1]; n++) {
 		int32_t s = k->x->died[n];
-		event(k, s, i, false, graph_death_copies(k->g, s, block));
+		uint64_t copies = graph_death_copies(k->g, s, block);
+		event(k, graph_resolve(k->g, s, block, k->iteration), i, false, copies);
 	}
 	return true;
 }
