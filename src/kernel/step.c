@@ -53,7 +53,8 @@ static void run_end(struct build *b, int32_t group)
 			continue;
 		int32_t outer = T(b->t, b->outer_state[i])->storage, inner = T(b->t, b->state[i])->storage;
 		if (outer != inner)
-			*VEC_PUSH(b->a, &gr->carries) = (struct carry){ outer, inner };
+			*VEC_PUSH(b->a, &gr->carries) =
+				(struct carry){ outer, inner, b->g->blocks.v[b->g->blocks.n - 1].window };
 	}
 }
 
