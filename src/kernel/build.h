@@ -22,8 +22,10 @@ struct recipe {
 	bool unroll;                           /* every layer in the graph, none standing for others (tests) */
 };
 
-/* Tensors that outlive the layer that made them and die in the next one. */
-enum { STATE_STREAM, STATE_GATHERED, STATE_PREFETCHED, STATE_REDUCED, NSTATE };
+/* Tensors that outlive the layer that made them and die in the next one: the residual stream, the last all-gather
+ * output, the last reduce-scatter input, outputs that were gathered ahead. */
+enum { MAX_PENDING = 16 };
+enum { STATE_STREAM, STATE_GATHERED, STATE_REDUCED, STATE_PENDING, NSTATE = STATE_PENDING + MAX_PENDING };
 
 struct layer {                                 /* ctx of the layer emitter */
 	struct build *b;
@@ -54,6 +56,7 @@ struct build {
 	struct model_dims d;
 	size_ref B, S;                         /* micro-batch, sequence length */
 	size_ref rotary;                       /* rotated part of a head */
+	tensor_id embed_scale;                 /* buffer; NO_TENSOR: none */
 	enum dtype dtype;                      /* of parameters as layers read them */
 	struct param_range outer[2];           /* parameters outside the layers: before and after them */
 	struct layer *layers; size_t nlayer;   /* instances */
@@ -66,6 +69,12 @@ struct build {
 	tensor_id *layer_in, *layer_out;       /* per instance, of the micro-batch at hand */
 	tensor_id outer_state[NSTATE], state[NSTATE];   /* what one layer's run hands to the next */
 	int32_t micro;
+	tensor_id loss_scale;                  /* of the gradient scaler; NO_TENSOR: none */
+	VEC(tensor_id) to_end;                 /* what lives as long as the program */
+	const struct data_parallel *dp;
+	void *dp_state; size_ref dp_ranks;     /* its own */
+	bool reduces;                          /* this micro-batch's gradients are summed over the ranks */
+	VEC(tensor_id) until_backward_end;
 };
 
 /* Parameters by name; NO_TENSOR when the model has none of that name. */
@@ -86,9 +95,11 @@ tensor_id emit_mlp(struct layer *l, tensor_id x);                               
 tensor_id emit_attention_block(struct layer *l, tensor_id x);                        /* attention.c: projections in to projection out */
 tensor_id emit_attention(struct build *b, const struct attention_in *x);            /* attention.c: the chosen row */
 void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local);            /* rope.c */
+size_ref rotary_width(struct build *b);                                             /* rope.c */
 void emit_position_ids(struct build *b);                                            /* rope.c */
 void emit_rotary(struct build *b, tensor_id embedded, unsigned kinds);              /* rope.c: cos and sin, one pair or two */
-void emit_masks(struct build *b);                                                   /* mask.c */
+void emit_masks(struct build *b, tensor_id embedded);                               /* mask.c: in the dtype of the embeddings */
+bool attention_is_eager(const struct build *b);                                     /* attention.c: the model's own matmul and softmax */
 typedef tensor_id run_layers_fn(struct build *b, tensor_id x);
 /* A model class: ids -> hidden states, one decoder layer, the buffers it registers (decoder.c). */
 struct arch {
@@ -101,13 +112,21 @@ const struct arch *arch_of(const struct model *m);                              
 tensor_id emit_layer(void *layer, tensor_id x);
 tensor_id emit_model(struct build *b, run_layers_fn *run_layers);
 /* A persistent buffer of the model, `copies` like ones (load.c). */
-void add_buffer(struct build *b, const char *name, enum dtype dt, unsigned ndim, const size_ref *dims, uint64_t copies);
+tensor_id add_buffer(struct build *b, const char *name, enum dtype dt, unsigned ndim, const size_ref *dims, uint64_t copies);
 tensor_id emit_head_loss(struct build *b, tensor_id hidden);                        /* loss.c -> loss */
 
 /* Names the storages made from here on. */
 static inline void label(struct build *b, const char *name)
 {
 	b->t->label = name;
+}
+
+/* Sets the source of the rule that allocates what is made from here on; returns the one before. */
+static inline const char *set_rule(struct build *b, const char *source)
+{
+	const char *old = b->t->rule;
+	b->t->rule = source;
+	return old;
 }
 
 #endif

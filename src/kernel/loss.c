@@ -187,7 +187,11 @@ tensor_id emit_head_loss(struct build *b, tensor_id hidden)
 	tensor_id head = outer_param(b, arch->head), bias = outer_param(b, "lm_head.bias");
 	if (head < 0)
 		head = outer_param(b, arch->embedding);
-	if (b->recipe.loss_chunks || b->recipe.loss_chunk_rows)
-		return loss_in_chunks(b, hidden, head, bias);
-	return ((loss_fn *)kernel_row(b->spec, K_LOSS)->emit)(b, hidden, head, bias);
+	const struct kernel_row *row = kernel_row(b->spec, K_LOSS);
+	bool chunks = b->recipe.loss_chunks || b->recipe.loss_chunk_rows;
+	const char *rule = set_rule(b, row->source);
+	tensor_id loss = chunks ? loss_in_chunks(b, hidden, head, bias)
+				: ((loss_fn *)row->emit)(b, hidden, head, bias);
+	set_rule(b, rule);
+	return loss;
 }

@@ -292,11 +292,12 @@ static struct build *build_new(struct arena *a, const struct spec *s, const stru
 	b->d = model_dims(a, b->m);
 	b->B = size_dim(a, "b", s->train.micro_batch, "micro-batch size");
 	b->S = size_dim(a, "s", s->train.seq_len, "sequence length");
-	b->rotary = b->d.d;
+	b->rotary = rotary_width(b);
 	b->unroll = r->unroll;
 	for (int i = 0; i < NSTATE; i++)
 		b->state[i] = b->outer_state[i] = NO_TENSOR;
 	b->t->vocab = b->d.V;
+	b->t->rule = arena_printf(a, "transformers 5.12.1 %s", b->m->family->source);
 	b->t->autocast = s->prec.autocast;
 	b->t->low = s->prec.compute;
 	b->t->sac = r->sac;

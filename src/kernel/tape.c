@@ -59,8 +59,7 @@ tensor_id tape_like(struct tape *t, tensor_id x, enum dtype dt)
 	unsigned n = T(t, x)->ndim;
 	memcpy(dims, T(t, x)->dim, sizeof dims);
 	tensor_id y = tape_tensor(t, dt, n, dims);
-	if (tensor_is_dense(t, x))
-		memcpy(T(t, y)->stride, T(t, x)->stride, sizeof T(t, y)->stride);
+	tensor_dense_strides(t, x, T(t, y)->stride);
 	return y;
 }
 
@@ -244,7 +243,7 @@ static void set_grad(struct tape *t, struct pslot *p, tensor_id x)
 	}
 	struct storage *s = &t->g->storages.v[T(t, x)->storage];
 	s->cls = p->unit >= 0 ? CLASS_UNSHARDED_GRAD : CLASS_GRADIENT;
-	s->name = p->label;
+	s->name = p->grad_label;
 	s->layer = p->layer;
 	p->grad = x;
 }

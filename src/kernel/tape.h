@@ -70,10 +70,13 @@ enum tape_mode {
 
 /* A parameter as one rank sees it. */
 struct pslot {
-	const char *name, *label;
+	const char *name, *grad_label;
 	tensor_id tensor;              /* what layers read: the parameter, or its gathered copy under FSDP */
 	tensor_id local;               /* what the optimizer sees: the parameter, or its shard */
 	tensor_id grad, local_grad;    /* NO_TENSOR: none yet */
+	tensor_id kept;                /* gradient of earlier micro-batches, not yet reduced */
+	tensor_id master;              /* wider copy that the optimizer updates; NO_TENSOR: none */
+	const size_ref *dim; unsigned ndim;    /* of the whole parameter */
 	tensor_id cast; uint32_t cast_epoch;   /* autocast's cached low-precision copy */
 	tensor_id sum;                 /* gradient that waits for further uses (tied weights) */
 	int32_t unit;                  /* FSDP unit; -1 */
@@ -125,7 +128,7 @@ void tape_reset(struct tape *t);
 
 /* ---- making tensors and ops */
 tensor_id tape_tensor(struct tape *t, enum dtype dt, unsigned ndim, const size_ref *dims);   /* new storage, contiguous */
-tensor_id tape_like(struct tape *t, tensor_id x, enum dtype dt);     /* new storage, x's shape; strides kept when dense */
+tensor_id tape_like(struct tape *t, tensor_id x, enum dtype dt);     /* new storage, x's shape and order of dimensions in memory */
 tensor_id tape_scalar(struct tape *t, enum dtype dt);
 struct op *tape_op(struct tape *t, const char *name, const tensor_id *reads, size_t nreads,
 		   const tensor_id *writes, size_t nwrites);
