@@ -4,6 +4,8 @@
  * ever added; all sizes are integer bytes. */
 #include "report/report.h"
 
+enum { MAX_DIMENSIONS = 64 };
+
 static void put_opt_int(struct json *j, const char *key, int n)
 {
 	if (n < 0)
@@ -127,6 +129,18 @@ static void put_lists(struct json *j, const struct result *r)
 	json_close(j, ']');
 }
 
+/* The peak as an expression, and the value of every name in it. */
+static void put_formula(struct json *j, const struct result *r, const struct style *st)
+{
+	size_ref dim[MAX_DIMENSIONS];
+	size_t n = r->formula ? size_dims(r->formula, dim, MAX_DIMENSIONS) : 0;
+	json_str(j, "formula", r->formula ? size_print(st->a, r->formula, true) : NULL);
+	json_open(j, "dimensions", '{');
+	for (size_t i = 0; i < n; i++)
+		json_uint(j, dim[i]->dim, dim[i]->value);
+	json_close(j, '}');
+}
+
 void predict_json(FILE *f, const struct result *r, const struct style *st)
 {
 	struct json j = { .f = f };
@@ -143,6 +157,7 @@ void predict_json(FILE *f, const struct result *r, const struct style *st)
 	put_peak(&j, r);
 	put_classes(&j, r);
 	put_tensors(&j, r, st);
+	put_formula(&j, r, st);
 	json_open(&j, "steps", '{');
 	put_step(&j, r, "first", false);
 	put_step(&j, r, "steady", true);

@@ -99,7 +99,7 @@ static void put_levels(FILE *f, const struct result *r, const struct style *st)
 static const char *bar(const struct style *st, uint64_t part, uint64_t whole)
 {
 	struct sb b = { .a = st->a };
-	uint64_t n = whole ? (uint64_t)((double)part / (double)whole * BAR + 0.5) : 0;
+	uint64_t n = part >= whole ? BAR : (uint64_t)((double)part / (double)whole * BAR + 0.5);
 	for (uint64_t i = 0; i < n; i++)
 		sb_puts(&b, st->utf8 ? "█" : "#");
 	return sb_str(&b);

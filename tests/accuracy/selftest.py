@@ -35,8 +35,11 @@ def answer(trace):
         return [{"name": p["phase"], "micro_batch": p["micro"], "start_bytes": p["start"], "peak_bytes": p["peak"],
                  "end_bytes": p["end"], "op": None if p["peak_op"] == "(start)" else p["peak_op"].split(".")[0]}
                 for p in trace["phases"] if p["iter"] == it]
-    return {"model": {"parameters": trace["parameters"]["count"]},
-            "peak": {"first_step_bytes": trace["peak"]["iter1"]["bytes"], "steady_step_bytes": trace["peak"]["steady"]["bytes"]},
+    whole = trace["peak"]["steady"]["bytes"]
+    return {"by_class": [{"bytes": whole - 512}, {"bytes": 512}], "by_tensor": [{"bytes": whole}],
+            "formula": "4*S + round_up(c, 512)", "dimensions": {"S": (whole - 512) // 4, "c": whole % 4 + 1},
+            "model": {"parameters": trace["parameters"]["count"]},
+            "peak": {"allocated_bytes": whole, "first_step_bytes": trace["peak"]["iter1"]["bytes"], "steady_step_bytes": trace["peak"]["steady"]["bytes"]},
             "steps": {"first": {"windows": windows(1)}, "steady": {"windows": windows(2)}},
             "saved_per_layer_bytes": trace["saved_per_layer"]}
 
@@ -73,6 +76,9 @@ WRONG = (            # change, what the scorer must say
     (lambda a: steady(a)[1].update(op="mm"), "peak at backward mm, traced backward embedding_dense_backward"),
     (lambda a: a["saved_per_layer_bytes"].append(1), "saved bytes per layer"),
     (lambda a: a["steps"]["first"]["windows"].pop(0), "of forward, micro-batch 0, iteration 1: -100.000 %"),
+    (set_in(lambda a: a["by_class"][0], "bytes", 1.01), "classes or tensors do not sum to the peak"),
+    (set_in(lambda a: a["dimensions"], "S", 1.01), "the formula is not the peak"),
+    (lambda a: a.update(formula="4*T"), "not a memplan.predict/1 document"),
     (lambda a: a.pop("steps"), "not a memplan.predict/1 document"),
 )
 
