@@ -37,7 +37,6 @@ struct result {
 	const char *advice;            /* NULL when nothing is to be said */
 	struct graph *graph;
 	struct folded folded; struct walked walked;
-	double step_seconds;           /* estimate from costs and calibration */
 };
 
 /* The result lives in `a`.  d gets what memplan cannot honestly answer (diag_refuse); then NULL. */
