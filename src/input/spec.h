@@ -26,6 +26,8 @@ enum act_kind { ACT_SILU, ACT_GELU, ACT_GELU_TANH, ACT_GELU_NEW, ACT_GELU_BLOOM,
 enum position_kind { POS_ROPE, POS_LEARNED, POS_ALIBI };
 enum qkv_kind { QKV_SPLIT, QKV_FUSED };
 enum qk_norm_kind { QKNORM_NONE, QKNORM_HEAD, QKNORM_FULL };
+/* apply_rotary_pos_emb: in the dtype of q; with fp32 angles (OLMo); a slice of each head, joined again (Phi-3) */
+enum rope_kind { ROPE_PLAIN, ROPE_FP32, ROPE_SLICED };
 
 /* Vision towers by class: Qwen2-VL, Qwen2.5-VL and Qwen3-VL, SigLIP with Gemma-3's projector, InternViT. */
 enum vision_kind { VISION_NONE, VISION_QWEN2, VISION_QWEN2_5, VISION_QWEN3, VISION_SIGLIP, VISION_INTERN, VISION_N };
@@ -91,6 +93,9 @@ struct family {
 	enum mlp_kind mlp;
 	enum act_kind act;             /* when the config names none */
 	enum position_kind position;
+	enum rope_kind rope;
+	bool local_rope;               /* sliding layers have angles of their own (Gemma-3) */
+	bool embed_scale;              /* the embedding is multiplied by a scalar buffer (Gemma) */
 	enum qkv_kind qkv;
 	enum qk_norm_kind qk_norm;
 	bool q_bias, o_bias, mlp_bias; /* defaults where the config has no flag */
@@ -140,6 +145,7 @@ struct parallel {
 	double bucket_mb;              /* DDP bucket_cap_mb; 0: framework default (25, first bucket 1) */
 	uint64_t forward_prefetch, backward_prefetch;   /* FSDP: explicit prefetch depth, 0 = implicit */
 	bool cpu_offload;              /* FSDP CPUOffloadPolicy */
+	bool no_sync;                  /* gradients are reduced in the last micro-batch of a step only */
 	struct loc loc_tensor, loc_data, loc_zero, loc_pipeline, loc_context, loc_ulysses, loc_expert, loc_sequence;
 };
 

@@ -75,6 +75,7 @@ struct build {
 	void *dp_state; size_ref dp_ranks;     /* its own */
 	bool reduces;                          /* this micro-batch's gradients are summed over the ranks */
 	VEC(tensor_id) until_backward_end;
+	tensor_id buckets;                     /* DDP: flat buffers of gradients */
 };
 
 /* Parameters by name; NO_TENSOR when the model has none of that name. */

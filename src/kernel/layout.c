@@ -2,6 +2,7 @@
  *
  * Layer instances: a repeating pattern of layer kinds is traced at most three
  * times, so the graph does not grow with the number of layers. */
+#include "kernel/data_parallel.h"
 #include "kernel/step.h"
 
 enum { MAX_PERIOD = 8 };
@@ -30,13 +31,19 @@ static uint64_t repeats(const struct build *b, uint64_t i, uint64_t period)
 	return (j - i) / period;
 }
 
-/* The pattern at layer i that covers most layers by being repeated at least three times; 0: none. */
+/* Repetitions of a pattern at each end that are in the graph by themselves. */
+static uint64_t edge(const struct build *b, uint64_t period)
+{
+	return ceil_div_u64(data_parallel_edge(b->spec), period);
+}
+
+/* The pattern at layer i that covers most layers by being repeated more often than its edges; 0: none. */
 static uint64_t best_period(const struct build *b, uint64_t i, uint64_t *times)
 {
 	uint64_t best = 0, cover = 0;
 	for (uint64_t p = 1; p <= MAX_PERIOD && i + p <= b->m->layers; p++) {
 		uint64_t n = repeats(b, i, p);
-		if (n >= 3 && n * p > cover) {
+		if (n > 2 * edge(b, p) && n * p > cover) {
 			cover = n * p;
 			best = p;
 			*times = n;
@@ -59,6 +66,18 @@ static void add_layers(struct build *b, uint64_t first, uint64_t period, uint64_
 			.sliding = b->m->sliding && b->m->sliding[first + i] };
 }
 
+size_t layer_instance(const struct build *b, uint64_t index)
+{
+	size_t i = 0;
+	for (; i + 1 < b->nlayer; i++) {
+		const struct layer *l = &b->layers[i];
+		uint64_t past = index - l->index;
+		if (index >= l->index && past % l->period == 0 && past / l->period < l->times)
+			break;
+	}
+	return i;
+}
+
 void layout_layers(struct build *b)
 {
 	b->layers = NEWN(b->a, struct layer, b->m->layers);
@@ -68,9 +87,11 @@ void layout_layers(struct build *b)
 			add_layers(b, i++, 1, 1);
 			continue;
 		}
-		add_layers(b, i, period, 1);
-		add_layers(b, i + period, period, times - 2);
-		add_layers(b, i + period * (times - 1), period, 1);
-		i += period * times;
+		uint64_t n = edge(b, period), after = i + period * times;
+		for (uint64_t k = 0; k < n; k++, i += period)
+			add_layers(b, i, period, 1);
+		add_layers(b, i, period, times - 2 * n);
+		for (i = after - n * period; i < after; i += period)
+			add_layers(b, i, period, 1);
 	}
 }

@@ -39,7 +39,7 @@ static void store_param(struct build *b, struct pslot *slot, const struct param 
 	slot->tensor = whole ? slot->local : NO_TENSOR;
 	slot->master = NO_TENSOR;
 	stack(b, slot, slot->local);
-	if (!slot->trainable || prec->master == prec->params)
+	if (!slot->trainable || dtypes[prec->master].bytes <= dtypes[prec->params].bytes)
 		return;
 	slot->master = persistent_tensor(b, p->name, CLASS_MASTER, place, prec->master, p->ndim, dim);
 	stack(b, slot, slot->master);
@@ -47,7 +47,7 @@ static void store_param(struct build *b, struct pslot *slot, const struct param 
 
 static void add_param(struct build *b, const struct param *p, const struct layer *l)
 {
-	struct pslot slot = { .name = p->name, .label = p->name, .grad = NO_TENSOR, .local_grad = NO_TENSOR,
+	struct pslot slot = { .name = p->name, .grad_label = arena_printf(b->a, "gradient of %s", p->name), .grad = NO_TENSOR, .local_grad = NO_TENSOR,
 		.cast = NO_TENSOR, .sum = NO_TENSOR, .kept = NO_TENSOR, .unit = -1, .trainable = !p->buffer,
 		.copies = l ? l->times : 1, .layer = l ? (int32_t)l->index : -1, .dim = p->dim, .ndim = p->ndim };
 	slot.ncopies = size_const(b->a, slot.copies);

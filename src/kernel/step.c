@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#include "kernel/data_parallel.h"
+#include "kernel/optimizer.h"
+
 /* ---- blocks and the program */
 
 static void block(struct build *b, const char *name, enum window w, const struct layer *l)
@@ -103,7 +106,8 @@ static tensor_id run_layers(struct build *b, tensor_id x)
 		b->t->scope = (int32_t)i;
 		b->t->layer = (int32_t)l->index;
 		b->layer_in[i] = x;
-		x = run_layer(b, l, x);
+		x = run_layer(b, l, b->dp->layer_begin(b, i, x));
+		b->dp->layer_end(b, i);
 		tape_hold(b->t, b->layer_in[i]);
 		b->layer_out[i] = b->state[STATE_STREAM] = x;
 		if (ends_run(b, i))
@@ -119,8 +123,10 @@ static tensor_id forward(struct build *b)
 	struct tape *t = b->t;
 	block(b, "embedding forward", WIN_FORWARD, NULL);
 	memset(&b->in, 0xff, sizeof b->in);    /* all NO_TENSOR */
+	b->dp->forward_begin(b);
 	tensor_id hidden = emit_model(b, run_layers);
 	tensor_id loss = emit_head_loss(b, hidden);
+	b->dp->forward_end(b);
 	label(b, "loss");
 	b->whole_loss = loss;
 	if (b->spec->train.grad_accum > 1) {
@@ -164,6 +170,7 @@ static void scope_enter(void *ctx, int32_t scope)
 	if (ends_run(b, (size_t)scope))
 		run_begin(b, l->group);
 	block(b, "backward", WIN_BACKWARD, l);
+	b->dp->layer_backward(b, (size_t)scope);
 }
 
 static void backward(struct build *b, tensor_id loss)
@@ -171,7 +178,12 @@ static void backward(struct build *b, tensor_id loss)
 	block(b, "head backward", WIN_BACKWARD, NULL);
 	label(b, "loss");
 	b->t->scope = -1;
-	tape_backward(b->t, loss);
+	b->dp->backward_begin(b);
+	tensor_id scaled = scale_loss(b, loss);
+	tape_backward(b->t, scaled);
+	b->dp->backward_end(b);
+	if (scaled != loss)
+		tape_hold(b->t, scaled);
 	if (!b->spec->train.hold_logits)
 		tape_hold(b->t, loss);
 	b->t->layer = -1;
@@ -179,14 +191,16 @@ static void backward(struct build *b, tensor_id loss)
 
 /* ---- one micro-batch, one step */
 
-static struct prog *micro_batch(struct build *b, int32_t micro, uint64_t times)
+/* Without sync only the last micro-batch of a step reduces gradients. */
+static struct prog *micro_batch(struct build *b, uint64_t micro)
 {
-	struct prog *seq = prog_seq(b->g, times);
-	b->micro = micro;
+	struct prog *seq = prog_seq(b->g, 1);
+	b->micro = (int32_t)micro;
+	b->reduces = !b->spec->par.no_sync || micro + 1 == b->spec->train.grad_accum;
 	tape_reset(b->t);
-	window(b, seq, WIN_FORWARD, micro);
+	window(b, seq, WIN_FORWARD, b->micro);
 	tensor_id loss = forward(b);
-	window(b, seq, WIN_BACKWARD, micro);
+	window(b, seq, WIN_BACKWARD, b->micro);
 	backward(b, loss);
 	if (b->spec->train.hold_logits) {
 		b->at = seq;
@@ -251,24 +265,33 @@ static void hold_to_end(struct build *b)
 			*VEC_PUSH(b->a, &all) = (tensor_id)i;
 	graph_block(b->g, "end", WIN_LOAD);
 	graph_hold(b->g, all.v, all.n);
+	graph_hold(b->g, b->to_end.v, b->to_end.n);
+}
+
+/* The micro-batches of a step: the first, those like the second, and, where only the last reduces, the last. */
+enum { FIRST, MORE, LAST, MICROS };
+static void trace_micros(struct build *b, struct prog **micro)
+{
+	uint64_t m = b->spec->train.grad_accum, last = b->spec->par.no_sync && m > 1;
+	micro[FIRST] = micro_batch(b, 0);
+	micro[MORE] = m > 1 + last ? times(b, micro_batch(b, 1), m - 1 - last) : NULL;
+	micro[LAST] = last ? micro_batch(b, m - 1) : NULL;
 }
 
 static void trace_steps(struct build *b)
 {
-	uint64_t m = b->spec->train.grad_accum;
 	bool keeps_grads = !b->spec->train.zero_grad_to_none;
-	struct prog *first_micro = micro_batch(b, 0, 1);
-	struct prog *next_micro = m > 1 || keeps_grads ? micro_batch(b, 1, 1) : NULL;
+	struct prog *one[MICROS], *two[MICROS];
+	trace_micros(b, one);
+	memcpy(two, one, sizeof two);
+	if (keeps_grads)               /* from the second step on gradients are there */
+		trace_micros(b, two);
 	struct prog *clip = b->spec->train.clip_grad_norm > 0 ? part(b, "clip", WIN_CLIP, trace_clip) : NULL;
 	struct prog *first = part(b, "optimizer first step", WIN_OPTIMIZER, first_step);
 	struct prog *steady = part(b, "optimizer step", WIN_OPTIMIZER, steady_step);
 	struct prog *zero = part(b, "zero_grad", WIN_ZERO_GRAD, trace_zero_grad);
-	struct prog *more = times(b, next_micro, m - 1);
-	b->g->first = step(b, (struct prog *[]){ first_micro, more, clip, first, zero }, 5, 1);
-	if (keeps_grads)
-		b->g->steady = step(b, (struct prog *[]){ times(b, next_micro, m), clip, steady, zero }, 4, 2);
-	else
-		b->g->steady = step(b, (struct prog *[]){ first_micro, more, clip, steady, zero }, 5, 2);
+	b->g->first = step(b, (struct prog *[]){ one[FIRST], one[MORE], one[LAST], clip, first, zero }, 6, 1);
+	b->g->steady = step(b, (struct prog *[]){ two[FIRST], two[MORE], two[LAST], clip, steady, zero }, 6, 2);
 }
 
 /* Storages of the forward pass that outlive it are what autograd saved. */
@@ -301,7 +324,9 @@ static struct build *build_new(struct arena *a, const struct spec *s, const stru
 	b->t->autocast = s->prec.autocast;
 	b->t->low = s->prec.compute;
 	b->t->sac = r->sac;
-	b->t->hooks = (struct tape_hooks){ .ctx = b, .scope_enter = scope_enter, .scope_leave = scope_leave };
+	b->dp = data_parallel_of(s);
+	b->t->hooks = (struct tape_hooks){ .ctx = b, .scope_enter = scope_enter, .scope_leave = scope_leave,
+		.grad_ready = b->dp->grad_ready };
 	return b;
 }
 
