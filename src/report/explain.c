@@ -112,19 +112,27 @@ static void put_storage(FILE *f, const struct graph *g, int32_t storage, const s
 		fprintf(f, "  freed by   %s\n", op_place(g, s->death, st->a));
 }
 
-static const struct tensor_bytes *tensor_at_peak(const struct result *r, const char *name)
-{
-	for (size_t i = 0; i < r->ntensor; i++)
-		if (!strcmp(r->by_tensor[i].name, name))
-			return &r->by_tensor[i];
-	return NULL;
-}
-
 static int32_t storage_named(const struct graph *g, const char *name)
 {
 	for (size_t i = 0; g && i < g->storages.n; i++)
 		if (!strcmp(g->storages.v[i].name, name))
 			return (int32_t)i;
+	return -1;
+}
+
+/* The storage that a row of by_tensor is named after: its name and class, alive at the peak, made by the same op. */
+static int32_t storage_of(const struct result *r, const struct tensor_bytes *t, struct arena *a)
+{
+	const struct graph *g = r->graph;
+	for (size_t i = 0; i < r->walked.nalive; i++) {
+		int32_t id = r->walked.alive[i].storage;
+		const struct storage *s = &g->storages.v[id];
+		const struct op *o = s->birth >= 0 ? &g->ops.v[s->birth] : NULL;
+		if (strcmp(s->name, t->name) || s->cls != t->cls || !o || !t->born)
+			continue;
+		if (!strcmp(t->born, arena_printf(a, "%s in %s", o->name, g->blocks.v[o->block].name)))
+			return id;
+	}
 	return -1;
 }
 
@@ -143,31 +151,47 @@ static const char *nearest_tensor(const struct result *r, const char *name, stru
 	return near;
 }
 
-bool explain_why(FILE *f, const struct result *r, const char *name, const char **near, const struct style *st)
+static void put_rule(FILE *f, const char *rule, const char *by, size_ref size, const struct style *st)
 {
-	const struct tensor_bytes *t = tensor_at_peak(r, name);
-	int32_t id = storage_named(r->graph, name);
-	const struct storage *s = id >= 0 ? &r->graph->storages.v[id] : NULL;
-	*near = NULL;
-	if (!t && !s) {
-		*near = nearest_tensor(r, name, st->a);
-		return false;
-	}
-	fprintf(f, "%s: %s, ", words_paint(st, PAINT_BOLD, name), class_names[t ? t->cls : s->cls]);
-	if (t)
-		fprintf(f, "%" PRIu64 " alive at the peak, %s (%.1f %% of it)\n", t->count, fmt_bytes(st->a, t->bytes, st->unit),
-			r->allocated ? 100.0 * (double)t->bytes / (double)r->allocated : 0.0);
-	else
-		fputs("not alive at the peak\n", f);
-	size_ref size = t && t->formula ? t->formula : s->size;
 	put_formula(f, "  bytes", size, st);
 	put_formula(f, "       ", with_numbers(st->a, size), st);
 	put_value(f, "       ", size, st);
 	put_dimensions(f, size, st);
-	fprintf(f, "  rule       %s\n", t && t->rule ? t->rule : s && s->rule ? s->rule : "-");
-	if (t ? t->by : s->by)
-		fprintf(f, "  changed by %s\n", t ? t->by : s->by);
-	if (s)
+	fputs("  rule       ", f);
+	words_wrap(f, rule ? rule : "-", 13, WIDTH, st);
+	if (by)
+		fprintf(f, "  changed by %s\n", by);
+}
+
+static void why_alive(FILE *f, const struct result *r, const struct tensor_bytes *t, const struct style *st)
+{
+	int32_t id = storage_of(r, t, st->a);
+	fprintf(f, "%s: %s, %" PRIu64 " alive at the peak, %s (%.1f %% of it)\n", words_paint(st, PAINT_BOLD, t->name),
+		class_names[t->cls], t->count, fmt_bytes(st->a, t->bytes, st->unit),
+		r->allocated ? 100.0 * (double)t->bytes / (double)r->allocated : 0.0);
+	put_rule(f, t->rule, t->by, t->formula, st);
+	if (id >= 0)
 		put_storage(f, r->graph, id, st);
-	return true;
+}
+
+bool explain_why(FILE *f, const struct result *r, const char *name, const char **near, const struct style *st)
+{
+	size_t n = 0;
+	*near = NULL;
+	for (size_t i = 0; i < r->ntensor; i++)
+		if (!strcmp(r->by_tensor[i].name, name)) {
+			if (n++)
+				fputc('\n', f);
+			why_alive(f, r, &r->by_tensor[i], st);
+		}
+	int32_t id = n ? -1 : storage_named(r->graph, name);
+	if (id >= 0) {
+		const struct storage *s = &r->graph->storages.v[id];
+		fprintf(f, "%s: %s, not alive at the peak\n", words_paint(st, PAINT_BOLD, name), class_names[s->cls]);
+		put_rule(f, s->rule, s->by, s->size, st);
+		put_storage(f, r->graph, id, st);
+	} else if (!n) {
+		*near = nearest_tensor(r, name, st->a);
+	}
+	return n || id >= 0;
 }

@@ -27,6 +27,15 @@ static const struct column tensor_columns[] = {
 	{ "formula", CELL_TEXT }, { "by", CELL_TEXT }, { "born", CELL_TEXT }, { "freed", CELL_TEXT },
 };
 
+/* Machine formats do not depend on the locale. */
+static struct style machine_style(const struct format *fmt, const struct style *st)
+{
+	struct style m = *st;
+	if (fmt->table != table_text)
+		m.utf8 = false;
+	return m;
+}
+
 static struct table tensors_table(const struct result *r, const struct style *st)
 {
 	struct table t = { .schema = "memplan.explain/1", .name = "alive",
@@ -50,14 +59,16 @@ void report_predict(FILE *f, const struct format *fmt, const struct result *r, c
 		fmt->predict(f, r, st);
 		return;
 	}
-	struct table t = tensors_table(r, st);
-	fmt->table(f, &t, st);
+	struct style m = machine_style(fmt, st);
+	struct table t = tensors_table(r, &m);
+	fmt->table(f, &t, &m);
 }
 
 void report_alive(FILE *f, const struct format *fmt, const struct result *r, const struct style *st)
 {
-	struct table t = tensors_table(r, st);
+	struct style m = machine_style(fmt, st);
+	struct table t = tensors_table(r, &m);
 	if (fmt->table == table_text)
 		explain_head(f, r, st);
-	fmt->table(f, &t, st);
+	fmt->table(f, &t, &m);
 }

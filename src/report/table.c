@@ -28,26 +28,38 @@ static const char *cell_shown(const struct cell *c, enum cell_kind kind, const s
 	return "";
 }
 
-void table_text(FILE *f, const struct table *t, const struct style *st)
+/* Widths of the columns; 0 for one without a value in any row. */
+static size_t *column_widths(const struct table *t, const char **shown, const struct style *st)
 {
 	size_t *width = NEWN(st->a, size_t, t->ncolumn);
-	const char **shown = NEWN(st->a, const char *, t->cells.n);
-	size_t rows = table_rows(t);
-	for (size_t c = 0; c < t->ncolumn; c++)
-		width[c] = strlen(t->columns[c].name);
-	for (size_t i = 0; i < rows * t->ncolumn; i++) {
-		size_t c = i % t->ncolumn;
-		shown[i] = cell_shown(&t->cells.v[i], t->columns[c].kind, st);
-		if (utf8_width(shown[i]) > width[c])
-			width[c] = utf8_width(shown[i]);
+	for (size_t i = 0; i < t->cells.n; i++) {
+		size_t c = i % t->ncolumn, w = utf8_width(shown[i]), head = strlen(t->columns[c].name);
+		if (t->columns[c].kind != CELL_TEXT || t->cells.v[i].text)
+			width[c] = w > width[c] ? w : width[c] > head ? width[c] : head;
 	}
-	for (size_t r = 0; r <= rows; r++)
-		for (size_t c = 0; c < t->ncolumn; c++) {
+	return width;
+}
+
+static void text_cell(FILE *f, const char *s, bool left, bool last, size_t width, const char *painted)
+{
+	int pad = (int)(width - utf8_width(s));
+	fprintf(f, "%*s%s%*s%s", left ? 0 : pad, "", painted, left && !last ? pad : 0, "", last ? "\n" : "  ");
+}
+
+void table_text(FILE *f, const struct table *t, const struct style *st)
+{
+	const char **shown = NEWN(st->a, const char *, t->cells.n + 1);
+	for (size_t i = 0; i < t->cells.n; i++)
+		shown[i] = cell_shown(&t->cells.v[i], t->columns[i % t->ncolumn].kind, st);
+	size_t *width = column_widths(t, shown, st), last = t->ncolumn;
+	while (last > 1 && !width[last - 1])
+		last--;
+	for (size_t r = 0; r <= table_rows(t); r++)
+		for (size_t c = 0; c < last; c++) {
 			const char *s = r ? shown[(r - 1) * t->ncolumn + c] : t->columns[c].name;
-			int pad = (int)(width[c] - utf8_width(s));
-			bool left = t->columns[c].kind == CELL_TEXT, last = c + 1 == t->ncolumn;
-			fprintf(f, "%*s%s%*s%s", left ? 0 : pad, "", r ? s : words_paint(st, PAINT_BOLD, s),
-				left && !last ? pad : 0, "", last ? "\n" : "  ");
+			if (width[c])
+				text_cell(f, s, t->columns[c].kind == CELL_TEXT, c + 1 == last, width[c],
+					  r ? s : words_paint(st, PAINT_BOLD, s));
 		}
 }
 

@@ -60,12 +60,12 @@ const char *utf8_cut(struct arena *a, const char *s, size_t width, bool utf8)
 	return arena_printf(a, "%.*s%s", (int)(end - s), s, mark);
 }
 
-/* Breaks at spaces; the first line starts where the cursor is, at column `indent`. */
+/* Breaks at white space; the first line starts where the cursor is, at column `indent`.  A blank line stays. */
 void words_wrap(FILE *f, const char *text, size_t indent, size_t width, const struct style *st)
 {
 	size_t col = indent;
 	while (*text) {
-		size_t n = strcspn(text, " ");
+		size_t n = strcspn(text, " \n"), gap = strspn(text + n, " \n");
 		size_t w = utf8_width(arena_strndup(st->a, text, n));
 		if (col > indent && col + 1 + w > width) {
 			fprintf(f, "\n%*s", (int)indent, "");
@@ -76,7 +76,11 @@ void words_wrap(FILE *f, const char *text, size_t indent, size_t width, const st
 		}
 		fwrite(text, 1, n, f);
 		col += w;
-		text += n + (text[n] == ' ');
+		if (gap > 1 && text[n] == '\n' && text[n + 1] == '\n') {
+			fprintf(f, "\n\n%*s", (int)indent, "");
+			col = indent;
+		}
+		text += n + gap;
 	}
 	fputc('\n', f);
 }

@@ -77,7 +77,8 @@ static void make_lists(struct result *r, struct arena *a, size_ref saved, size_r
 	c[2] = (struct class_bytes){ CLASS_BUFFER, 512 };
 	t[0] = (struct tensor_bytes){ .name = "logits", .cls = CLASS_LOGITS, .count = 1, .bytes = 64424509440, .formula = logits };
 	t[1] = (struct tensor_bytes){ .name = "mlp input", .cls = CLASS_SAVED, .count = 2, .bytes = 22620229632,
-				      .formula = saved, .by = "recompute", .rule = "modeling_llama.py LlamaMLP.forward" };
+				      .formula = saved, .by = "recompute", .rule = "modeling_llama.py LlamaMLP.forward",
+				      .born = "mul in layer forward", .freed = "mm in layer backward" };
 	t[2] = (struct tensor_bytes){ .name = "inv_freq", .cls = CLASS_BUFFER, .count = 1, .bytes = 512, .formula = size_const(a, 512) };
 	r->nclass = r->ntensor = 3;
 	r->ranks = NEWN(a, struct rank_peak, 1);
@@ -118,6 +119,10 @@ static const struct result *make_result(struct arena *a)
 	make_windows(r, a);
 	make_lists(r, a, saved, logits);
 	r->graph = make_graph(a, saved, logits);
+	r->walked.alive = NEWN(a, struct alive, 2);
+	r->walked.alive[0] = (struct alive){ .storage = 1, .copies = 1 };
+	r->walked.alive[1] = (struct alive){ .storage = 0, .copies = 2 };
+	r->walked.nalive = 2;
 	return r;
 }
 
