@@ -45,40 +45,105 @@ static tensor_id block_pre(struct layer *l, tensor_id x)
 	tensor_id h = layer_norm(l, "input_layernorm", x);
 	tensor_id a = emit_attention_block(l, h);
 	tape_hold(t, h);
-	tensor_id mid = residual_add(l->b, x, a);
+	tensor_id mid = residual_add(l->b, x, aten_dropout(t, a, l->b->m->dropout_resid));
 	tape_hold(t, a);
 	h = layer_norm(l, "post_attention_layernorm", mid);
 	tensor_id m = emit_mlp(l, h);
 	tape_hold(t, h);
-	tensor_id y = residual_add(l->b, mid, m);
+	tensor_id y = residual_add(l->b, mid, aten_dropout(t, m, l->b->m->dropout_resid));
 	tape_holdv(t, (tensor_id[]){ m, mid }, 2);
+	return y;
+}
+
+/* Olmo2DecoderLayer.forward */
+static tensor_id block_post(struct layer *l, tensor_id x)
+{
+	struct tape *t = l->b->t;
+	tensor_id a = emit_attention_block(l, x);
+	tensor_id n = layer_norm(l, "post_attention_layernorm", a);
+	tape_hold(t, a);
+	tensor_id mid = residual_add(l->b, x, n);
+	tape_hold(t, n);
+	tensor_id m = emit_mlp(l, mid);
+	n = layer_norm(l, "post_feedforward_layernorm", m);
+	tape_hold(t, m);
+	tensor_id y = residual_add(l->b, mid, n);
+	tape_holdv(t, (tensor_id[]){ n, mid }, 2);
+	return y;
+}
+
+/* Gemma2DecoderLayer.forward, Gemma3DecoderLayer.forward */
+static tensor_id block_four(struct layer *l, tensor_id x)
+{
+	struct tape *t = l->b->t;
+	tensor_id h = layer_norm(l, "input_layernorm", x);
+	tensor_id a = emit_attention_block(l, h);
+	tape_hold(t, h);
+	tensor_id n = layer_norm(l, "post_attention_layernorm", a);
+	tape_hold(t, a);
+	tensor_id mid = residual_add(l->b, x, n);
+	tape_hold(t, n);
+	h = layer_norm(l, "pre_feedforward_layernorm", mid);
+	tensor_id m = emit_mlp(l, h);
+	tape_hold(t, h);
+	n = layer_norm(l, "post_feedforward_layernorm", m);
+	tape_hold(t, m);
+	tensor_id y = residual_add(l->b, mid, n);
+	tape_holdv(t, (tensor_id[]){ n, mid }, 2);
 	return y;
 }
 
 static tensor_id llama_layer(struct layer *l, tensor_id x)
 {
-	return block_pre(l, x);
+	typedef tensor_id block_fn(struct layer *l, tensor_id x);
+	static block_fn *const blocks[] = { [BLOCK_PRE] = block_pre, [BLOCK_POST] = block_post,
+		[BLOCK_FOUR] = block_four, [BLOCK_PARALLEL] = block_pre };
+	return blocks[l->b->m->family->block](l, x);
+}
+
+/* GemmaTextScaledWordEmbedding.forward: the result is multiplied by a scalar of the weight's dtype */
+static tensor_id embed(struct build *b)
+{
+	label(b, "embed_tokens");
+	tensor_id x = aten_embedding(b->t, outer_param(b, "model.embed_tokens.weight"), b->ids);
+	return b->m->family->embed_scale ? aten_mul(b->t, x, b->embed_scale) : x;
+}
+
+/* Pairs of cos and sin: two where full and sliding layers each have their own. */
+static unsigned rope_kinds(const struct build *b)
+{
+	const struct model *m = b->m;
+	bool full = false, sliding = false;
+	for (uint64_t i = 0; i < m->layers; i++) {
+		bool s = m->sliding && m->sliding[i];
+		sliding = sliding || s;
+		full = full || !s;
+	}
+	return m->family->local_rope && full && sliding ? 2 : 1;
 }
 
 static tensor_id llama_model(struct build *b, run_layers_fn *run_layers)
 {
 	struct tape *t = b->t;
-	label(b, "embed_tokens");
-	tensor_id embedded = aten_embedding(t, outer_param(b, "model.embed_tokens.weight"), b->ids);
+	tensor_id embedded = embed(b);
 	emit_position_ids(b);
-	emit_rotary(b, embedded, 1);
+	emit_masks(b, embedded);
+	emit_rotary(b, embedded, rope_kinds(b));
 	tensor_id x = run_layers(b, embedded);
 	tensor_id y = emit_norm(b, "norm", x, outer_param(b, "model.norm.weight"), NO_TENSOR);
-	tape_holdv(t, (tensor_id[]){ x, embedded, b->in.position_ids, b->in.cos[0], b->in.sin[0] }, 5);
+	tape_holdv(t, (tensor_id[]){ x, embedded, b->in.position_ids, b->in.mask[0], b->in.mask[1], b->in.cos[0],
+		b->in.sin[0], b->in.cos[1], b->in.sin[1] }, 9);
 	return y;
 }
 
-/* LlamaRotaryEmbedding: inv_freq and original_inv_freq */
+/* LlamaRotaryEmbedding: inv_freq and original_inv_freq; Gemma3RotaryEmbedding: both for each kind of layer */
 static void llama_buffers(struct build *b)
 {
 	size_ref half = size_ceil_div(b->a, b->rotary, size_const(b->a, 2));
-	for (int i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2 * rope_kinds(b); i++)
 		add_buffer(b, "rotary inv_freq", DT_FP32, 1, &half, 1);
+	if (b->m->family->embed_scale)
+		b->embed_scale = add_buffer(b, "embed_scale", b->spec->prec.params, 0, NULL, 1);
 }
 
 /* How the classes of one parameter layout run; NULL: memplan has no emitter for it yet. */

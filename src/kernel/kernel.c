@@ -10,6 +10,12 @@
 static const struct kernel_row attention_rows[] = {
 	{ "flash", "FlashAttention through scaled_dot_product_attention; q, k, v, out and logsumexp are saved",
 	  "torch 2.14.1 aten/native/transformers/cuda/flash_attn", EMIT(attention_flash) },
+	{ "efficient", "memory-efficient kernel through scaled_dot_product_attention; heads must be equal, masks allowed",
+	  "torch 2.14.1 aten/native/transformers/cuda/mem_eff_attention", EMIT(attention_efficient) },
+	{ "cudnn", "cuDNN kernel through scaled_dot_product_attention; its plan's workspace is not counted",
+	  "torch 2.14.1 aten/native/cudnn/MHA.cpp", EMIT(attention_cudnn) },
+	{ "math", "scaled_dot_product_attention in plain operators, in fp32",
+	  "torch 2.14.1 aten/native/transformers/attention.cpp", EMIT(attention_math) },
 	{ "eager", "matmul, fp32 softmax, matmul: the S x S probabilities are stored",
 	  "transformers 5.12.1 eager_attention_forward", EMIT(attention_eager) },
 };

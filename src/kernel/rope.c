@@ -23,31 +23,71 @@ static tensor_id rotate(struct build *b, tensor_id x, tensor_id cos, tensor_id s
 	return aten_add(t, a, aten_mul(t, rotate_half(b, x), sin));
 }
 
-/* modeling_gpt_neox.py, modeling_phi3.py: only the first part of each head is rotated */
-static tensor_id rotate_part(struct build *b, tensor_id x, tensor_id cos, tensor_id sin)
+/* modeling_phi3.py: q and k are sliced, even where the whole head is rotated, and joined again */
+struct halves { tensor_id rotated, rest; };
+
+static struct halves slice_head(struct build *b, tensor_id x)
+{
+	size_ref d = T(b->t, x)->dim[3];
+	bool whole = d->value == b->rotary->value;
+	struct halves y = { aten_slice(b->t, x, 3, b->rotary), NO_TENSOR };
+	y.rest = aten_slice(b->t, x, 3, whole ? size_const(b->a, 0) : size_sub(b->a, d, b->rotary));
+	return y;
+}
+
+static tensor_id join(struct build *b, tensor_id rotated, tensor_id rest, size_ref d)
+{
+	tensor_id y = aten_cat(b->t, rotated, rest, 3);
+	T(b->t, y)->dim[3] = d;
+	return y;
+}
+
+static void rotate_sliced(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tensor_id sin)
+{
+	size_ref d = T(b->t, *q)->dim[3];
+	struct halves hq = slice_head(b, *q);
+	struct halves hk = slice_head(b, *k);
+	*q = join(b, rotate(b, hq.rotated, cos, sin), hq.rest, d);
+	*k = join(b, rotate(b, hk.rotated, cos, sin), hk.rest, d);
+}
+
+/* modeling_glm4_moe.py, modeling_gpt_neox.py: part of each head; both are rotated before they are joined */
+static void rotate_part(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tensor_id sin)
 {
 	struct tape *t = b->t;
-	struct tensor v = *T(t, x);
-	if (v.dim[3]->value == b->rotary->value)
-		return rotate(b, x, cos, sin);
-	size_ref rest = size_sub(b->a, v.dim[3], b->rotary);
-	tensor_id rot = aten_slice(t, x, 3, b->rotary), pass = aten_slice(t, x, 3, rest);
-	tensor_id y = rotate(b, rot, cos, sin);
-	tensor_id z = aten_cat(t, y, pass, 3);
-	T(t, z)->dim[3] = v.dim[3];
-	tape_hold(t, y);
-	return z;
+	size_ref d = T(t, *q)->dim[3];
+	struct halves hq = slice_head(b, *q), hk = slice_head(b, *k);
+	tensor_id rq = rotate(b, hq.rotated, cos, sin), rk = rotate(b, hk.rotated, cos, sin);
+	*q = join(b, rq, hq.rest, d);
+	*k = join(b, rk, hk.rest, d);
+}
+
+/* modeling_olmo2.py: fp32 angles, the results go back to the dtypes of q and k */
+static void rotate_whole(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tensor_id sin)
+{
+	struct tape *t = b->t;
+	enum dtype dq = (enum dtype)T(t, *q)->dtype, dk = (enum dtype)T(t, *k)->dtype;
+	tensor_id rq = rotate(b, *q, cos, sin), rk = rotate(b, *k, cos, sin);
+	bool cast = b->m->family->rope == ROPE_FP32;
+	*q = cast ? aten_cast(t, rq, dq) : rq;
+	*k = cast ? aten_cast(t, rk, dk) : rk;
+	tape_holdv(t, (tensor_id[]){ rq, rk }, 2);
 }
 
 void rope_torch(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tensor_id sin)
 {
 	struct tensor c = *T(b->t, cos);
 	size_ref dims[4] = { c.dim[0], size_const(b->a, 1), c.dim[1], c.dim[2] };
+	bool part = T(b->t, *q)->dim[3]->value != b->rotary->value;
 	cos = aten_reshape(b->t, cos, 4, dims);
 	sin = aten_reshape(b->t, sin, 4, dims);
 	tensor_id old[2] = { *q, *k };
-	*q = rotate_part(b, *q, cos, sin);
-	*k = rotate_part(b, *k, cos, sin);
+	if (b->m->family->rope == ROPE_SLICED)
+		rotate_sliced(b, q, k, cos, sin);
+	else if (part)
+		rotate_part(b, q, k, cos, sin);
+	else
+		rotate_whole(b, q, k, cos, sin);
 	tape_holdv(b->t, old, 2);
 }
 
@@ -81,11 +121,20 @@ void rope_liger(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tens
 
 void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local)
 {
+	int which = local && b->m->family->local_rope;
 	label(b, "rope");
-	((rope_fn *)kernel_row(b->spec, K_ROPE)->emit)(b, q, k, b->in.cos[local], b->in.sin[local]);
+	((rope_fn *)kernel_row(b->spec, K_ROPE)->emit)(b, q, k, b->in.cos[which], b->in.sin[which]);
 }
 
-/* modeling_llama.py LlamaRotaryEmbedding.forward: fp32 angles, cos and sin in the dtype of the hidden states */
+/* The part of a head that is rotated: an even number, as int(head_dim * partial_rotary_factor) of pairs. */
+size_ref rotary_width(struct build *b)
+{
+	uint64_t d = (uint64_t)((double)b->d.d->value * b->m->rotary_fraction);
+	return d == b->d.d->value ? b->d.d : size_dim(b->a, "r", d, "rotated part of a head");
+}
+
+/* modeling_llama.py LlamaRotaryEmbedding.forward: fp32 angles, cos and sin in the dtype of the hidden states;
+ * OLMo's keep fp32 */
 static void emit_cos_sin(struct build *b, int which, enum dtype dt)
 {
 	struct tape *t = b->t;
@@ -121,6 +170,7 @@ void emit_position_ids(struct build *b)
 
 void emit_rotary(struct build *b, tensor_id embedded, unsigned kinds)
 {
+	enum dtype dt = b->m->family->rope == ROPE_FP32 ? DT_FP32 : (enum dtype)T(b->t, embedded)->dtype;
 	for (unsigned i = 0; i < kinds; i++)
-		emit_cos_sin(b, (int)i, (enum dtype)T(b->t, embedded)->dtype);
+		emit_cos_sin(b, (int)i, dt);
 }

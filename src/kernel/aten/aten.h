@@ -15,6 +15,7 @@
 /* ---- view.c */
 bool tensor_is_contiguous(struct tape *t, tensor_id x);
 bool tensor_is_dense(struct tape *t, tensor_id x);          /* non-overlapping and dense */
+void tensor_dense_strides(struct tape *t, tensor_id x, uint64_t *out);   /* of a new tensor laid out like x */
 size_ref tensor_numel(struct tape *t, tensor_id x);
 bool tensor_same_shape(struct tape *t, tensor_id x, tensor_id y);
 tensor_id aten_reshape(struct tape *t, tensor_id x, unsigned ndim, const size_ref *dims);   /* a view where strides allow, else a clone */
@@ -26,6 +27,7 @@ void aten_split(struct tape *t, tensor_id x, unsigned dim, unsigned n, const siz
 tensor_id aten_contiguous(struct tape *t, tensor_id x);
 tensor_id aten_clone(struct tape *t, tensor_id x);          /* preserves strides */
 tensor_id aten_cat(struct tape *t, tensor_id x, tensor_id y, unsigned dim);
+tensor_id aten_pad_last(struct tape *t, tensor_id x, uint64_t multiple);   /* last dimension up to a multiple; x itself when it is one */
 tensor_id aten_detach(struct tape *t, tensor_id x);
 
 /* ---- pointwise.c: type promotion and broadcasting as TensorIterator does */
@@ -66,10 +68,11 @@ tensor_id aten_layer_norm(struct tape *t, tensor_id x, tensor_id weight, tensor_
 tensor_id aten_rms_norm(struct tape *t, tensor_id x, tensor_id weight);     /* fused; composite when dtypes differ */
 tensor_id aten_dropout(struct tape *t, tensor_id x, double p);
 tensor_id aten_softmax(struct tape *t, tensor_id x, enum dtype out);        /* dtype= argument: x is cast first */
+tensor_id aten_safe_softmax(struct tape *t, tensor_id x);
 tensor_id aten_log_softmax(struct tape *t, tensor_id x);
 tensor_id aten_nll_loss(struct tape *t, tensor_id logp, tensor_id target);
 
-/* ---- attention.c: q [B,H,S,d], k and v [B,K,S,d] */
+/* ---- attention.c: q [B,H,S,d], k and v [B,K,S,d]; a mask is additive, [B,1,S,S] or expanded */
 tensor_id aten_sdpa_flash(struct tape *t, tensor_id q, tensor_id k, tensor_id v);
 tensor_id aten_sdpa_efficient(struct tape *t, tensor_id q, tensor_id k, tensor_id v, tensor_id mask);
 tensor_id aten_sdpa_cudnn(struct tape *t, tensor_id q, tensor_id k, tensor_id v, tensor_id mask);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * Scaled dot-product attention back ends.  Outputs lie in memory as
- * [B,S,H,d]; workspaces are those of the CUDA kernels (flash_api.cpp,
+ * Scaled dot-product attention back ends.  Outputs of the
+ * memory-efficient kernel lie in memory as [B,S,H,d], those of the others
+ * like q; workspaces are those of the CUDA kernels (flash_api.cpp,
  * mem_eff_attention, torch 2.14.1). */
 #include "kernel/aten/aten.h"
 
@@ -79,7 +80,7 @@ tensor_id aten_sdpa_flash(struct tape *t, tensor_id q, tensor_id k, tensor_id v)
 	enum dtype dt = (enum dtype)T(t, in[0])->dtype;
 	for (int i = 0; i < 3; i++)
 		node_save(t, n, in[i]);
-	tensor_id y[4] = { bshd(t, dt, x.B, x.H, x.S, x.dv), tape_tensor(t, DT_FP32, 3, SHAPE(x.B, x.H, x.S)),
+	tensor_id y[4] = { tape_like(t, in[0], dt), tape_tensor(t, DT_FP32, 3, SHAPE(x.B, x.H, x.S)),
 		tape_tensor(t, DT_INT64, 1, SHAPE(size_const(t->a, 2))), tape_scalar(t, DT_INT64) };
 	tape_op(t, "_scaled_dot_product_flash_attention", in, 3, y, 4)->flops = attention_flops(&x);
 	for (int i = 0; i < 4; i++)
@@ -165,4 +166,40 @@ tensor_id aten_sdpa_cudnn(struct tape *t, tensor_id q, tensor_id k, tensor_id v,
 {
 	tensor_id in[3] = { aten_autocast(t, q), aten_autocast(t, k), aten_autocast(t, v) };
 	return sdpa_saved(t, in, mask, "_scaled_dot_product_cudnn_attention", back_cudnn, T(t, q)->dim[2], true);
+}
+
+/* ---- math (attention.cpp _scaled_dot_product_attention_math): half precision is computed in fp32; q and k are each
+ * scaled by the root of the scale */
+
+static tensor_id causal_bias(struct tape *t, size_ref S, size_ref Sk, enum dtype dt)
+{
+	const size_ref *dims = SHAPE(S, Sk);
+	tensor_id ones = aten_new(t, "ones", DT_BOOL, 2, dims, NO_TENSOR, NO_TENSOR);
+	tensor_id tril = aten_new(t, "tril", DT_BOOL, 2, dims, ones, NO_TENSOR);
+	tensor_id zero = aten_new(t, "scalar_tensor", dt, 0, NULL, NO_TENSOR, NO_TENSOR);
+	tensor_id low = aten_new(t, "scalar_tensor", dt, 0, NULL, NO_TENSOR, NO_TENSOR);
+	tensor_id y = aten_new(t, "where", dt, 2, dims, tril, zero);
+	tape_hold(t, low);
+	return y;
+}
+
+tensor_id aten_sdpa_math(struct tape *t, tensor_id q, tensor_id k, tensor_id v, tensor_id mask, bool causal)
+{
+	enum dtype dt = (enum dtype)T(t, q)->dtype;
+	size_ref S = T(t, q)->dim[2], Sk = T(t, k)->dim[2];
+	tensor_id up[3] = { aten_cast(t, q, DT_FP32), aten_cast(t, k, DT_FP32), aten_cast(t, v, DT_FP32) };
+	if (mask >= 0)
+		mask = aten_cast(t, mask, DT_FP32);
+	tensor_id qs = aten_mul_scalar(t, up[0]);
+	if (causal)
+		mask = causal_bias(t, S, Sk, DT_FP32);
+	tensor_id ks = aten_mul_scalar(t, aten_transpose(t, up[1], 2, 3));
+	tensor_id w = aten_matmul(t, qs, ks);
+	if (mask >= 0)
+		w = aten_add(t, w, mask);
+	w = aten_safe_softmax(t, w);
+	tensor_id low = aten_cast(t, w, dt);   /* the second result */
+	tensor_id y = aten_cast(t, aten_matmul(t, w, up[2]), dt);
+	tape_holdv(t, (tensor_id[]){ mask, qs, ks, up[2], up[1], up[0], low }, 7);
+	return y;
 }

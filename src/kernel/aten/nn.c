@@ -182,6 +182,7 @@ struct soft_row { const char *op, *node, *back; };
 static const struct soft_row soft_rows[] = {
 	{ "_softmax", "SoftmaxBackward0", "_softmax_backward_data" },
 	{ "_log_softmax", "LogSoftmaxBackward0", "_log_softmax_backward_data" },
+	{ "_safe_softmax", "SafeSoftmaxBackward0", "_softmax_backward_data" },
 };
 
 static void back_soft(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
@@ -209,6 +210,11 @@ tensor_id aten_softmax(struct tape *t, tensor_id x, enum dtype out)
 	if (T(t, x)->dtype != DT_FP16 || out != DT_FP32)
 		x = aten_cast(t, x, out);
 	return soft(t, x, 0, out);
+}
+
+tensor_id aten_safe_softmax(struct tape *t, tensor_id x)
+{
+	return soft(t, x, 2, (enum dtype)T(t, x)->dtype);
 }
 
 tensor_id aten_log_softmax(struct tape *t, tensor_id x)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
  * Pointwise ops and reductions.  One output per op: TensorIterator promotes
- * types and broadcasts without temporaries; its output keeps the strides of
- * the first dense operand of full shape. */
+ * types and broadcasts without temporaries; its output keeps the order
+ * of dimensions in memory of the first operand of full shape. */
 #include "kernel/aten/aten.h"
 
 #include <string.h>
@@ -17,12 +17,13 @@ static enum dtype promote(struct tape *t, tensor_id x, tensor_id y)
 	return dtypes[a].floating && dtypes[b].floating ? DT_FP32 : dtypes[a].floating ? a : b;
 }
 
+/* Of full shape and not expanded: such an operand decides the strides of the result. */
 static bool full_shape(const struct tensor *v, unsigned ndim, const size_ref *dims)
 {
 	if (v->ndim != ndim)
 		return false;
 	for (unsigned i = 0; i < ndim; i++)
-		if (v->dim[i]->value != dims[i]->value)
+		if (v->dim[i]->value != dims[i]->value || (v->stride[i] == 0 && v->dim[i]->value > 1))
 			return false;
 	return true;
 }
@@ -47,8 +48,8 @@ static tensor_id result(struct tape *t, tensor_id x, tensor_id y, enum dtype dt)
 	tensor_id from[2] = { x, y };
 	tensor_id z = tape_tensor(t, dt, n, dims);
 	for (int i = 0; i < 2; i++)
-		if (full_shape(T(t, from[i]), n, dims) && tensor_is_dense(t, from[i])) {
-			memcpy(T(t, z)->stride, T(t, from[i])->stride, sizeof T(t, z)->stride);
+		if (full_shape(T(t, from[i]), n, dims)) {
+			tensor_dense_strides(t, from[i], T(t, z)->stride);
 			break;
 		}
 	return z;

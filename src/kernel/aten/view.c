@@ -35,6 +35,45 @@ bool tensor_is_dense(struct tape *t, tensor_id x)
 	return want == tensor_numel(t, x)->value;
 }
 
+/* Whether dimension p stands before q in memory: 1 no, -1 yes, 0 undecided (a broadcast dimension). */
+static int stride_order(const struct tensor *v, unsigned p, unsigned q)
+{
+	uint64_t a = v->stride[p], b = v->stride[q];
+	if (a == 0 || b == 0)
+		return 0;
+	if (a != b)
+		return a < b ? -1 : 1;
+	return v->dim[p]->value > v->dim[q]->value;
+}
+
+/* at::infer_dense_strides(): the order of dimensions in memory is kept, gaps are closed. */
+void tensor_dense_strides(struct tape *t, tensor_id x, uint64_t *out)
+{
+	const struct tensor *v = T(t, x);
+	unsigned perm[MAX_DIMS];
+	uint64_t next = 1;
+	for (unsigned i = 0; i < v->ndim; i++)
+		perm[i] = v->ndim - 1 - i;
+	for (unsigned i = 1; i < v->ndim; i++) {
+		unsigned at = i;
+		for (unsigned k = i; k-- > 0;) {
+			int order = stride_order(v, perm[k], perm[at]);
+			if (order < 0)
+				break;
+			if (order > 0) {
+				unsigned swap = perm[k];
+				perm[k] = perm[at];
+				perm[at] = swap;
+				at = k;
+			}
+		}
+	}
+	for (unsigned i = 0; i < v->ndim; i++) {
+		out[perm[i]] = next;
+		next *= v->dim[perm[i]]->value;
+	}
+}
+
 size_ref tensor_numel(struct tape *t, tensor_id x)
 {
 	size_ref n = size_const(t->a, 1);
@@ -165,6 +204,13 @@ tensor_id aten_expand(struct tape *t, tensor_id x, unsigned ndim, const size_ref
 	return y;
 }
 
+static void back_pass(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	(void)t;
+	(void)n;
+	out[0] = grad[0];
+}
+
 /* A new tensor of the input's shape; strides do not matter to what is stored. */
 static tensor_id full_like_input(struct tape *t, const struct anode *n, const char *op, tensor_id grad)
 {
@@ -187,9 +233,12 @@ static tensor_id narrow(struct tape *t, tensor_id x, unsigned dim, size_ref len)
 	return make_view(t, x, v.ndim, v.dim, v.stride);
 }
 
+/* Indexing that takes the whole dimension is an alias (python_variable_indexing.cpp): its gradient passes. */
 tensor_id aten_slice(struct tape *t, tensor_id x, unsigned dim, size_ref len)
 {
-	struct anode *n = node_begin(t, "SliceBackward0", back_slice, &x, 1);
+	bool whole = T(t, x)->dim[dim]->value == len->value;
+	struct anode *n = whole ? node_begin(t, "AliasBackward0", back_pass, &x, 1)
+				: node_begin(t, "SliceBackward0", back_slice, &x, 1);
 	tensor_id y = narrow(t, x, dim, len);
 	node_end(t, n, &y, 1);
 	return y;
@@ -226,13 +275,6 @@ void aten_split(struct tape *t, tensor_id x, unsigned dim, unsigned nout, const 
 		n->iarg[0] = dim;
 	}
 	node_end(t, n, out, nout);
-}
-
-static void back_pass(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
-{
-	(void)t;
-	(void)n;
-	out[0] = grad[0];
 }
 
 static tensor_id copy_to(struct tape *t, tensor_id x, tensor_id y)
@@ -278,6 +320,28 @@ tensor_id aten_cat(struct tape *t, tensor_id x, tensor_id y, unsigned dim)
 	tape_op(t, "cat", in, 2, &z, 1);
 	node_end(t, n, &z, 1);
 	return z;
+}
+
+/* constant_pad_nd_backward: the gradient is narrowed and cloned */
+static void back_pad(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	struct tensor v = *T(t, n->in[0]);
+	out[0] = tape_tensor(t, (enum dtype)v.dtype, v.ndim, v.dim);
+	tape_op1(t, "clone", grad[0], NO_TENSOR, out[0]);
+}
+
+tensor_id aten_pad_last(struct tape *t, tensor_id x, uint64_t multiple)
+{
+	struct tensor v = *T(t, x);
+	size_ref len = v.dim[v.ndim - 1];
+	if (len->value % multiple == 0)
+		return x;
+	struct anode *n = node_begin(t, "ConstantPadNdBackward0", back_pad, &x, 1);
+	v.dim[v.ndim - 1] = size_round_up(t->a, len, multiple);
+	tensor_id y = tape_tensor(t, (enum dtype)v.dtype, v.ndim, v.dim);
+	tape_op1(t, "constant_pad_nd", x, NO_TENSOR, y);
+	node_end(t, n, &y, 1);
+	return y;
 }
 
 tensor_id aten_detach(struct tape *t, tensor_id x)
