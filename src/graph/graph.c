@@ -105,6 +105,18 @@ void graph_hold(struct graph *g, const tensor_id *t, size_t n)
 		graph_op(g, "hold", t, n, NULL, 0);
 }
 
+void graph_drop_reads(struct graph *g, uint32_t op, enum tensor_class cls)
+{
+	struct op *o = &g->ops.v[op];
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < o->nreads; i++) {
+		tensor_id x = g->pool.v[o->reads + i];
+		if (g->storages.v[g->tensors.v[x].storage].cls != cls)
+			g->pool.v[o->reads + n++] = x;
+	}
+	o->nreads = n;
+}
+
 uint32_t graph_block(struct graph *g, const char *name, enum window w)
 {
 	struct block *b = VEC_PUSH(g->a, &g->blocks);

@@ -116,6 +116,7 @@ tensor_id graph_tensor(struct graph *g, int32_t storage, enum dtype dt, unsigned
 struct op *graph_op(struct graph *g, const char *name, const tensor_id *reads, size_t nreads,
 		    const tensor_id *writes, size_t nwrites);
 void graph_hold(struct graph *g, const tensor_id *t, size_t n);    /* zero-cost op that keeps t alive up to here */
+void graph_drop_reads(struct graph *g, uint32_t op, enum tensor_class cls);   /* op no longer reads tensors of that class */
 uint32_t graph_block(struct graph *g, const char *name, enum window w);   /* ops go here from now on */
 struct prog *prog_call(struct graph *g, uint32_t block);
 struct prog *prog_seq(struct graph *g, uint64_t times);

@@ -295,8 +295,9 @@ static void trace_steps(struct build *b)
 }
 
 /* Storages of the forward pass that outlive it are what autograd saved. */
-static void classify_saved(struct graph *g)
+void trace_finish(struct graph *g)
 {
+	graph_lives(g);
 	for (size_t i = 0; i < g->storages.n; i++) {
 		struct storage *s = &g->storages.v[i];
 		if (s->birth < 0 || s->cls != CLASS_TEMPORARY)
@@ -342,7 +343,6 @@ struct graph *trace_program(struct arena *a, const struct spec *s, const struct 
 	trace_load(b);
 	trace_steps(b);
 	hold_to_end(b);
-	graph_lives(b->g);
-	classify_saved(b->g);
+	trace_finish(b->g);
 	return b->g;
 }

@@ -9,6 +9,9 @@
 /* The graph and program of one rank.  The recipe is what optimizations made of the plan. */
 struct graph *trace_program(struct arena *a, const struct spec *s, const struct recipe *r);
 
+/* Derives lifetimes and what they say: to be called again after ops were edited. */
+void trace_finish(struct graph *g);
+
 /* ---- layout.c: layer instances.  Like layers in a row (or a repeating pattern of kinds) are in the graph at
  * most three times: the first, one that stands for the middle, the last. */
 void layout_layers(struct build *b);

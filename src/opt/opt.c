@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-extern const struct opt opt_recompute, opt_chunk_loss;
+extern const struct opt opt_recompute, opt_chunk_loss, opt_optimizer_in_backward;
 
-const struct opt *const opts[] = { &opt_recompute, &opt_chunk_loss };
+const struct opt *const opts[] = { &opt_recompute, &opt_chunk_loss, &opt_optimizer_in_backward };
 const size_t nopt = COUNT(opts);
 
 const char *const opt_group_names[] = {

@@ -11,6 +11,7 @@
 enum opt_group { GROUP_REDUCE, GROUP_BOUND, GROUP_SHIFT, GROUP_SHORTEN, GROUP_ALLOCATOR, GROUP_SHARD, GROUP_PRECISION };
 extern const char *const opt_group_names[];
 
+struct graph;
 struct recipe;                         /* how the step is to be traced (kernel/recipe.h) */
 struct opt {
 	const char *name;
@@ -21,8 +22,10 @@ struct opt {
 	const char *const *needs, *const *conflicts;   /* NULL-ended names of other rows; NULL: none */
 	/* diagnostics for this plan: unsafe or useless combinations */
 	void (*check)(const struct spec *s, const void *knobs, struct loc loc, struct diag *d);
-	/* needs: a recipe that no pass has traced yet; leaves: the recipe changed */
+	/* Either may be NULL.  apply changes how the step is traced (kernel/build.h); edit changes the ops of the
+	 * traced graph (graph/graph.h), never lifetimes. */
 	void (*apply)(struct recipe *r, const void *knobs);
+	void (*edit)(struct graph *g, const void *knobs);
 };
 extern const struct opt *const opts[];
 extern const size_t nopt;

@@ -14,19 +14,40 @@
 #include "plan/advice.h"
 #include "plan/refuse.h"
 
+/* The plan's choice of an optimization; NULL: not chosen. */
+static const struct choice *chosen(const struct spec *s, const struct opt *o)
+{
+	for (size_t i = 0; i < s->memory.n; i++)
+		if (s->memory.v[i].opt == o)
+			return &s->memory.v[i];
+	return NULL;
+}
+
 static struct recipe recipe_of(const struct spec *s, struct diag *d)
 {
 	struct recipe r = { .checkpoint = CKPT_NONE };
-	for (size_t i = 0; i < nopt; i++)
-		for (size_t k = 0; k < s->memory.n; k++) {
-			const struct choice *c = &s->memory.v[k];
-			if (c->opt != opts[i])
-				continue;
-			if (c->opt->check)
-				c->opt->check(s, c->knobs, c->loc, d);
+	for (size_t i = 0; i < nopt; i++) {
+		const struct choice *c = chosen(s, opts[i]);
+		if (c && c->opt->check)
+			c->opt->check(s, c->knobs, c->loc, d);
+		if (c && c->opt->apply)
 			c->opt->apply(&r, c->knobs);
-		}
+	}
 	return r;
+}
+
+static void edit_graph(const struct spec *s, struct graph *g)
+{
+	bool edited = false;
+	for (size_t i = 0; i < nopt; i++) {
+		const struct choice *c = chosen(s, opts[i]);
+		if (c && c->opt->edit) {
+			c->opt->edit(g, c->knobs);
+			edited = true;
+		}
+	}
+	if (edited)
+		trace_finish(g);
 }
 
 /* ---- what the peak is made of */
@@ -206,6 +227,7 @@ const struct result *plan(const struct spec *spec, struct arena *a, struct diag 
 	if (diag_status(d))
 		return NULL;
 	r->graph = trace_program(a, spec, &recipe);
+	edit_graph(spec, r->graph);
 	if (r->graph->overflow) {
 		diag_error(d, spec->train.loc, "the plan's sizes do not fit 64 bits");
 		return NULL;
