@@ -65,6 +65,22 @@ static size_ref storage_formula(struct arena *a, const struct storage *s)
 	return s->size->value == s->bytes ? s->size : size_round_up(a, s->size, 512);
 }
 
+/* What the framework names keeps its name; other tensors are told apart by the op that made them. */
+static bool has_own_name(enum tensor_class c)
+{
+	return c == CLASS_PARAMETER || c == CLASS_MASTER || c == CLASS_BUFFER || c == CLASS_GRADIENT ||
+		c == CLASS_OPTIMIZER || c == CLASS_INPUT || c == CLASS_UNSHARDED || c == CLASS_UNSHARDED_GRAD;
+}
+
+static void name_alive(struct result *r, struct arena *a)
+{
+	for (size_t i = 0; i < r->walked.nalive; i++) {
+		struct storage *s = &r->graph->storages.v[r->walked.alive[i].storage];
+		if (!has_own_name((enum tensor_class)s->cls))
+			s->name = arena_printf(a, "%s: %s", s->name, r->graph->ops.v[s->birth].name);
+	}
+}
+
 /* Alive storages of one name, class, creating op and size. */
 struct row { const struct storage *s; const char *op; uint64_t count; };
 
@@ -122,6 +138,7 @@ static void compose_tensors(struct result *r, struct arena *a)
 {
 	size_ref L = size_dim(a, "L", r->spec->model.layers, "decoder layers");
 	struct row *rows = NEWN(a, struct row, r->walked.nalive + 1), **key = NEWN(a, struct row *, r->walked.nalive + 1);
+	name_alive(r, a);
 	size_t n = gather_rows(r, rows);
 	r->by_tensor = NEWN(a, struct tensor_bytes, n + 1);
 	for (size_t i = 0; i < n; i++) {

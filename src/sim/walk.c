@@ -26,6 +26,12 @@ struct walker {
 	uint64_t iteration;                    /* of the layer run at hand */
 };
 
+/* How many periods into its run the layer at hand is: backward goes from the last to the first. */
+static uint64_t layer_step(const struct walker *k, const struct block *b)
+{
+	return b->window == WIN_BACKWARD ? k->g->groups.v[b->group].times - 1 - k->iteration : k->iteration;
+}
+
 static void note_peak(struct walker *k, uint32_t op, const struct block *b)
 {
 	struct walked *w = k->w;
@@ -46,7 +52,7 @@ static void note_peak(struct walker *k, uint32_t op, const struct block *b)
 	w->peak_micro = k->win ? k->win->micro : -1;
 	w->peak_layer = b->layer;
 	if (b->group >= 0)
-		w->peak_layer += (int32_t)(k->iteration * k->g->groups.v[b->group].period);
+		w->peak_layer += (int32_t)(layer_step(k, b) * k->g->groups.v[b->group].period);
 }
 
 static void event(struct walker *k, int32_t s, uint32_t op, bool birth, uint64_t copies)
