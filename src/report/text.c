@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { WIDTH = 100, INDENT = 14, BAR = 30, NAME_WIDTH = 40, SMALL_SHARE = 200 };
+enum { WIDTH = 100, INDENT = 14, BAR = 30, NAME_MIN = 20, NAME_MAX = 34, SMALL_SHARE = 200 };
 
 static const char *shown(const struct style *st, uint64_t bytes)
 {
@@ -87,10 +87,8 @@ static void put_levels(FILE *f, const struct result *r, const struct style *st)
 	put_level(f, st, "process", shown(st, r->process),
 		  arena_printf(st->a, "%s + context, libraries, communicators: what the verdict compares",
 			       r->reserved_known ? "reserved" : "allocated"));
-	put_level(f, st, "device", shown(st, r->capacity),
-		  arena_printf(st->a, "%s less %g %% headroom: %s usable",
-			       r->spec->hw.gpu_name ? r->spec->hw.gpu_name : "the GPU",
-			       r->spec->hw.headroom, shown(st, r->limit)));
+	put_level(f, st, "device", shown(st, r->capacity), r->limit == r->capacity ? "as the driver reports it; no headroom asked for"
+		  : arena_printf(st->a, "as the driver reports it; less %g %% headroom: %s usable", r->spec->hw.headroom, shown(st, r->limit)));
 	fprintf(f, "%s", label(st, "peak"));
 	words_wrap(f, words_peak(r, st->a), INDENT, WIDTH, st);
 	put_ranks(f, r, st);
@@ -131,22 +129,26 @@ static void put_classes(FILE *f, const struct result *r, const struct style *st)
 			  : arena_printf(st->a, "%zu small classes", nrest), rest, r->allocated);
 }
 
+static void put_tensor(FILE *f, const struct tensor_bytes *t, size_t width, const struct style *st)
+{
+	const char *name = utf8_cut(st->a, t->name, width, st->utf8);
+	const char *formula = utf8_cut(st->a, words_formula(st, t->formula), WIDTH - width - 44, st->utf8);
+	fprintf(f, "  %s%*s %12s %6" PRIu64 "  %-19s  %s\n", name, (int)(width - utf8_width(name)), "",
+		shown(st, t->bytes), t->count, class_names[t->cls], words_paint(st, PAINT_DIM, formula));
+}
+
 static void put_tensors(FILE *f, const struct result *r, const struct style *st)
 {
-	size_t n = st->top && st->top < r->ntensor ? st->top : r->ntensor, width = 20;
+	size_t n = st->top && st->top < r->ntensor ? st->top : r->ntensor, width = NAME_MIN;
 	for (size_t i = 0; i < n; i++) {
 		size_t w = utf8_width(r->by_tensor[i].name);
-		width = w > NAME_WIDTH ? NAME_WIDTH : w > width ? w : width;
+		width = w > NAME_MAX ? NAME_MAX : w > width ? w : width;
 	}
-	fprintf(f, "\n%s\n", words_paint(st, PAINT_BOLD, arena_printf(st->a, "%-*s %12s %7s  formula", (int)width + 2,
-		arena_printf(st->a, "%zu of %zu tensors", n, r->ntensor), "bytes", "count")));
-	for (size_t i = 0; i < n; i++) {
-		const struct tensor_bytes *t = &r->by_tensor[i];
-		const char *name = utf8_cut(st->a, t->name, width, st->utf8);
-		fprintf(f, "  %s%*s %12s %7" PRIu64 "  %s\n", name, (int)(width - utf8_width(name)), "",
-			shown(st, t->bytes), t->count, words_paint(st, PAINT_DIM,
-				utf8_cut(st->a, words_formula(st, t->formula), WIDTH - width - 26, st->utf8)));
-	}
+	const char *count = arena_printf(st->a, "%zu of %zu tensors", n, r->ntensor);
+	fprintf(f, "\n%s\n", words_paint(st, PAINT_BOLD, arena_printf(st->a, "%-*s %12s %6s  %-19s  formula",
+		(int)width + 2, count, "bytes", "count", "class")));
+	for (size_t i = 0; i < n; i++)
+		put_tensor(f, &r->by_tensor[i], width, st);
 }
 
 /* All micro-batches of a window in one line: start of the first, highest peak, end of the last. */
