@@ -11,12 +11,12 @@ static tensor_id same_input(struct build *b, size_t layer, tensor_id x) { (void)
 
 const struct data_parallel data_parallels[] = {
 	{ "fsdp2", "torch 2.14.1 distributed/fsdp/_fully_shard", fsdp_applies, fsdp_shard, fsdp_load,
-	  fsdp_forward_begin, fsdp_layer_begin, fsdp_layer_end, fsdp_forward_end,
+	  fsdp_forward_begin, fsdp_layer_begin, fsdp_layer_input, fsdp_layer_output, fsdp_layer_end, fsdp_forward_end,
 	  fsdp_backward_begin, fsdp_layer_backward, fsdp_backward_end, NULL },
 	{ "ddp", "torch 2.14.1 nn/parallel/distributed.py, csrc/distributed/c10d/reducer.cpp", ddp_applies, whole, ddp_load,
-	  nothing, same_input, nothing_layer, nothing, nothing, nothing_layer, nothing, ddp_grad_ready },
+	  nothing, nothing_layer, same_input, nothing_layer, nothing_layer, nothing, nothing, nothing_layer, nothing, ddp_grad_ready },
 	{ "none", "one copy of the model", always, whole, nothing,
-	  nothing, same_input, nothing_layer, nothing, nothing, nothing_layer, nothing, NULL },
+	  nothing, nothing_layer, same_input, nothing_layer, nothing_layer, nothing, nothing, nothing_layer, nothing, NULL },
 };
 const size_t ndata_parallel = COUNT(data_parallels);
 

@@ -15,12 +15,14 @@ struct data_parallel {
 	void (*shard)(struct build *b, size_ref *dim, enum place *place);
 	void (*load)(struct build *b);                 /* parameters are there: buffers of its own */
 	void (*forward_begin)(struct build *b);
-	tensor_id (*layer_begin)(struct build *b, size_t layer, tensor_id x);  /* -> what the layer is called with */
+	void (*layer_begin)(struct build *b, size_t layer);
+	tensor_id (*layer_input)(struct build *b, size_t layer, tensor_id x);  /* inside a checkpointed region if any */
+	void (*layer_output)(struct build *b, size_t layer);                   /* so too */
 	void (*layer_end)(struct build *b, size_t layer);
 	void (*forward_end)(struct build *b);
 	void (*backward_begin)(struct build *b);
 	void (*layer_backward)(struct build *b, size_t layer);         /* the engine comes to this layer */
-	void (*backward_end)(struct build *b);
+	void (*backward_end)(struct build *b);         /* before the engine returns */
 	void (*grad_ready)(void *build, struct pslot *p);              /* a gradient was accumulated */
 };
 extern const struct data_parallel data_parallels[];
@@ -40,7 +42,9 @@ bool fsdp_applies(const struct spec *s);
 void fsdp_shard(struct build *b, size_ref *dim, enum place *place);
 void fsdp_load(struct build *b);
 void fsdp_forward_begin(struct build *b);
-tensor_id fsdp_layer_begin(struct build *b, size_t layer, tensor_id x);
+void fsdp_layer_begin(struct build *b, size_t layer);
+tensor_id fsdp_layer_input(struct build *b, size_t layer, tensor_id x);
+void fsdp_layer_output(struct build *b, size_t layer);
 void fsdp_layer_end(struct build *b, size_t layer);
 void fsdp_forward_end(struct build *b);
 void fsdp_backward_begin(struct build *b);

@@ -278,10 +278,14 @@ static tensor_id alias(struct build *b, tensor_id x)
 	return (tensor_id)b->g->tensors.n - 1;
 }
 
-tensor_id fsdp_layer_begin(struct build *b, size_t layer, tensor_id x)
+void fsdp_layer_begin(struct build *b, size_t layer)
 {
 	gather_for_forward(b, &fsdp_of(b)->unit[layer]);
 	prefetch(b, b->spec->par.forward_prefetch, b->layers[layer].index, true);
+}
+
+tensor_id fsdp_layer_input(struct build *b, size_t layer, tensor_id x)
+{
 	tensor_id y = alias(b, x);
 	struct anode *n = node_begin(b->t, "RegisterPostBackwardFunction", back_layer_input, &x, 1);
 	if (n)
@@ -316,6 +320,18 @@ void fsdp_backward_begin(struct build *b)
 	prefetch(b, 1, b->m->layers, false);
 }
 
+static void prefetch_backward(struct build *b, size_t layer)
+{
+	prefetch(b, backward_depth(b), b->layers[layer].index, false);
+}
+
+/* A reentrant checkpoint runs the layer's forward again with its hooks: the gathered buffer is kept to its end, and
+ * the next unit is gathered when the backward inside begins. */
+static bool is_reentrant(struct build *b, size_t layer)
+{
+	return b->recipe.reentrant && recipe_checkpoints(&b->recipe, b->layers[layer].index);
+}
+
 void fsdp_layer_backward(struct build *b, size_t layer)
 {
 	struct fsdp_unit *u = &fsdp_of(b)->unit[layer];
@@ -324,9 +340,22 @@ void fsdp_layer_backward(struct build *b, size_t layer)
 		if (next < 0)
 			next = all_gather(b, u);
 		copy_out(b, u, next);
-		tape_hold(b->t, next);
+		if (is_reentrant(b, layer))
+			b->state[STATE_GATHERED] = next;
+		else
+			tape_hold(b->t, next);
 	}
-	prefetch(b, backward_depth(b), b->layers[layer].index, false);
+	if (!is_reentrant(b, layer))
+		prefetch_backward(b, layer);
+}
+
+void fsdp_layer_output(struct build *b, size_t layer)
+{
+	if (!b->t->in_backward || !is_reentrant(b, layer))
+		return;
+	tape_hold(b->t, b->state[STATE_GATHERED]);
+	b->state[STATE_GATHERED] = NO_TENSOR;
+	prefetch_backward(b, layer);
 }
 
 /* ---- accumulation without reduction (set_requires_gradient_sync(False)) */
@@ -458,7 +487,9 @@ static void reduce_unit(struct build *b, struct fsdp_unit *u)
 	tape_op(b->t, "empty", grad, n, &in, 1);
 	tensor_id sum = reduce_scatter(b, u, in, keeps);
 	set_local_grads(b, sum, owner, n);
-	tape_holdv(b->t, (tensor_id[]){ sum, grad[n - 1] }, 2);        /* the loop's name keeps the last gradient */
+	tape_hold(b->t, sum);
+	if (is_shared(b))              /* the loop over gradients keeps its name for the last */
+		tape_hold(b->t, grad[n - 1]);
 	b->state[STATE_REDUCED] = in;
 }
 

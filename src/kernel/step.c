@@ -73,13 +73,24 @@ static bool ends_run(const struct build *b, size_t i)
 
 /* ---- forward */
 
+/* The wrapped layer, as a checkpoint calls it. */
+static tensor_id wrapped_layer(void *layer, tensor_id x)
+{
+	struct layer *l = layer;
+	struct build *b = l->b;
+	size_t i = (size_t)(l - b->layers);
+	tensor_id y = emit_layer(l, b->dp->layer_input(b, i, x));
+	b->dp->layer_output(b, i);
+	return y;
+}
+
 static tensor_id run_layer(struct build *b, struct layer *l, tensor_id x)
 {
 	if (!recipe_checkpoints(&b->recipe, l->index))
-		return emit_layer(l, x);
+		return wrapped_layer(l, x);
 	if (b->recipe.reentrant)
-		return tape_checkpoint_reentrant(b->t, emit_layer, l, x);
-	return tape_checkpoint(b->t, emit_layer, l, x, b->recipe.checkpoint == CKPT_FULL);
+		return tape_checkpoint_reentrant(b->t, wrapped_layer, l, x);
+	return tape_checkpoint(b->t, wrapped_layer, l, x, b->recipe.checkpoint == CKPT_FULL);
 }
 
 /* Keyword arguments of every layer call: a checkpoint's closure refers to them. */
@@ -106,7 +117,8 @@ static tensor_id run_layers(struct build *b, tensor_id x)
 		b->t->scope = (int32_t)i;
 		b->t->layer = (int32_t)l->index;
 		b->layer_in[i] = x;
-		x = run_layer(b, l, b->dp->layer_begin(b, i, x));
+		b->dp->layer_begin(b, i);
+		x = run_layer(b, l, x);
 		b->dp->layer_end(b, i);
 		tape_hold(b->t, b->layer_in[i]);
 		b->layer_out[i] = b->state[STATE_STREAM] = x;
@@ -173,6 +185,18 @@ static void scope_enter(void *ctx, int32_t scope)
 	b->dp->layer_backward(b, (size_t)scope);
 }
 
+/* Callbacks that were queued for the end of backward. */
+static void backward_finish(void *ctx)
+{
+	struct build *b = ctx;
+	if (b->t->scope >= 0) {
+		scope_leave(b, b->t->scope);
+		scope_enter(b, -1);
+		b->t->scope = -1;
+	}
+	b->dp->backward_end(b);
+}
+
 static void backward(struct build *b, tensor_id loss)
 {
 	block(b, "head backward", WIN_BACKWARD, NULL);
@@ -181,7 +205,6 @@ static void backward(struct build *b, tensor_id loss)
 	b->dp->backward_begin(b);
 	tensor_id scaled = scale_loss(b, loss);
 	tape_backward(b->t, scaled);
-	b->dp->backward_end(b);
 	if (scaled != loss)
 		tape_hold(b->t, scaled);
 	if (!b->spec->train.hold_logits)
@@ -327,7 +350,7 @@ static struct build *build_new(struct arena *a, const struct spec *s, const stru
 	b->t->sac = r->sac;
 	b->dp = data_parallel_of(s);
 	b->t->hooks = (struct tape_hooks){ .ctx = b, .scope_enter = scope_enter, .scope_leave = scope_leave,
-		.grad_ready = b->dp->grad_ready };
+		.grad_ready = b->dp->grad_ready, .finish = backward_finish };
 	return b;
 }
 

@@ -408,6 +408,8 @@ void tape_backward(struct tape *t, tensor_id loss)
 	tensor_id one = tape_like(t, loss, T(t, loss)->dtype);
 	tape_op1(t, "ones_like", NO_TENSOR, NO_TENSOR, one);
 	run_range(t, 0, (size_t)T(t, loss)->node + 1, loss, one);
+	if (t->hooks.finish)
+		t->hooks.finish(t->hooks.ctx);
 	tape_hold(t, one);
 	if (t->reentrant)              /* CheckpointFunction's context refers to its kwargs until the graph goes */
 		tape_holdv(t, t->kwargs, t->nkwarg);
@@ -451,7 +453,9 @@ static void back_reentrant(struct tape *t, struct anode *n, const tensor_id *gra
 	t->mode = TAPE_RECORD;
 	tensor_id y = r->emit(r->ctx, x);
 	t->by = by;
+	++*pending(t, grad[0]);        /* backward()'s arguments refer to it */
 	run_range(t, lo, t->nodes.n, y, grad[0]);
+	--*pending(t, grad[0]);
 	tape_hold(t, y);
 	out[0] = t->leaf_grad;
 	if (out[0] >= 0)

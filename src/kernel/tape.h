@@ -91,6 +91,7 @@ struct tape_hooks {
 	void (*scope_enter)(void *ctx, int32_t scope);    /* backward is about to run the first node of a scope */
 	void (*scope_leave)(void *ctx, int32_t scope);    /* and has run the last */
 	void (*grad_ready)(void *ctx, struct pslot *p);   /* a parameter's gradient was accumulated */
+	void (*finish)(void *ctx);                        /* all nodes have run; the loss gradient is still there */
 };
 
 struct tape {
