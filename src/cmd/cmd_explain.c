@@ -52,8 +52,7 @@ static void explain_opt(FILE *f, const struct opt *o, const struct style *st)
 		words_wrap(f, o->doc, 0, WIDTH, st);
 		fputc('\n', f);
 	}
-	if (o->nfield)
-		fprintf(f, "knobs, under memory.%s:\n", o->name);
+	fprintf(f, o->nfield ? "memory.%s: true, or a mapping of\n" : "memory.%s: true\n", o->name);
 	for (size_t i = 0; i < o->nfield; i++)
 		put_knob(f, &o->fields[i], st);
 	put_names(f, "needs", o->needs);

@@ -43,6 +43,10 @@ static bool holds_logits(const struct spec *s) { return s->train.hold_logits; }
 static bool gathered_stays(const struct spec *s) { return s->par.zero == 3 && !s->par.reshard_after_forward; }
 static bool prefetches(const struct spec *s) { return s->par.forward_prefetch + s->par.backward_prefetch > 0; }
 static bool not_fused(const struct spec *s) { return s->optim.impl != IMPL_FUSED && wide_states(s); }
+static bool step_can_move(const struct spec *s)
+{
+	return s->train.grad_accum == 1 && s->train.clip_grad_norm <= 0 && s->train.zero_grad_to_none && s->par.zero < 3;
+}
 static bool always(const struct spec *s) { (void)s; return true; }
 
 static bool kernel_is(const struct spec *s, enum kernel_op op, const char *row)
@@ -74,6 +78,7 @@ static const struct tip {
 	{ SIDE_STATIC, NULL, sharded, "more GPUs to shard over (hardware.gpus, parallel.data.shard)" },
 	{ SIDE_STATIC, NULL, on_gpu, "offload to the host (parallel.cpu_offload: true)" },
 	{ SIDE_STATIC, NULL, wide_states, "an 8-bit optimizer (optimizer.name: adam8bit)" },
+	{ SIDE_STATIC, "optimizer_in_backward", step_can_move, "step in backward (memory.optimizer_in_backward)" },
 	{ SIDE_STATIC, NULL, always, "train adapters only (LoRA)" },
 
 	{ SIDE_LOGITS, NULL, holds_logits, "drop the logits before backward (train.hold_logits: false)" },

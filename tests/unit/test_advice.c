@@ -70,6 +70,12 @@ static void static_side(struct arena *a)
 	s = make_spec();
 	s.hw.gpus = s.par.replicate = 1;
 	expect(a, &r, "one GPU", "more GPUs that share it", NULL);
+	s.optim.name = OPT_ADAM8BIT;
+	s.train.zero_grad_to_none = true;
+	expect(a, &r, "the step in backward", "optimizer_in_backward", "8-bit");
+	s.train.clip_grad_norm = 1;
+	expect(a, &r, "clipping needs all gradients", "LoRA", "optimizer_in_backward");
+	s.optim.name = OPT_ADAMW;
 	r.peak_step = 1;
 	r.peak_window = WIN_OPTIMIZER;
 	r.allocated_first = 2;
