@@ -161,8 +161,12 @@ tensor_id attention_eager(struct build *b, const struct attention_in *x)
 
 tensor_id emit_attention(struct build *b, const struct attention_in *x)
 {
+	const struct kernel_row *row = kernel_row(b->spec, K_ATTENTION);
+	const char *rule = set_rule(b, row->source);
 	label(b, "attention");
-	return ((attention_fn *)kernel_row(b->spec, K_ATTENTION)->emit)(b, x);
+	tensor_id y = ((attention_fn *)row->emit)(b, x);
+	set_rule(b, rule);
+	return y;
 }
 
 bool attention_is_eager(const struct build *b)

@@ -29,24 +29,44 @@ tensor_id emit_act(struct build *b, tensor_id x)
 	return acts[b->m->act](b, x);
 }
 
-/* Liger swiglu.py: the backward writes the gradients over the saved gate and up */
+/* Liger ops/swiglu.py, ops/geglu.py: the backward writes the gradients over the saved gate and up */
+struct liger_act { const char *op, *node, *back; };
+static const struct liger_act liger_acts[] = {
+	{ "liger_silu_mul", "LigerSiLUMulFunctionBackward", "liger_silu_mul_backward" },
+	{ "liger_gelu_mul", "LigerGELUMulFunctionBackward", "liger_gelu_mul_backward" },
+};
+
 static void back_liger_act_mul(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {
 	tensor_id r[3] = { grad[0], node_saved(t, n, 0), node_saved(t, n, 1) };
 	for (size_t i = 0; i < 2; i++)
 		out[i] = aten_detach(t, r[1 + i]);
-	tape_op(t, "liger_silu_mul_backward", r, 3, out, 2);
+	tape_op(t, liger_acts[n->iarg[0]].back, r, 3, out, 2);
+}
+
+/* ensure_contiguous: halves of one projection are copied, which leaves no node */
+static tensor_id rows_of(struct tape *t, tensor_id x)
+{
+	if (tensor_is_contiguous(t, x))
+		return x;
+	struct tensor v = *T(t, x);
+	tensor_id y = tape_tensor(t, (enum dtype)v.dtype, v.ndim, v.dim);
+	tape_op1(t, "clone", x, NO_TENSOR, y);
+	return y;
 }
 
 static tensor_id liger_act_mul(struct build *b, tensor_id gate, tensor_id up)
 {
 	struct tape *t = b->t;
-	tensor_id in[2] = { gate, up };
-	struct anode *n = node_begin(t, "LigerSiLUMulFunctionBackward", back_liger_act_mul, in, 2);
-	node_save(t, n, gate);
-	node_save(t, n, up);
-	tensor_id y = tape_like(t, gate, (enum dtype)T(t, gate)->dtype);
-	tape_op1(t, "liger_silu_mul", gate, up, y);
+	unsigned act = b->m->act != ACT_SILU;
+	tensor_id in[2] = { gate, up }, rows[2] = { rows_of(t, gate), rows_of(t, up) };
+	struct anode *n = node_begin(t, liger_acts[act].node, back_liger_act_mul, in, 2);
+	if (n)
+		n->iarg[0] = act;
+	node_save(t, n, rows[0]);
+	node_save(t, n, rows[1]);
+	tensor_id y = tape_like(t, rows[0], (enum dtype)T(t, gate)->dtype);
+	tape_op1(t, liger_acts[act].op, rows[0], rows[1], y);
 	node_end(t, n, &y, 1);
 	return y;
 }
@@ -112,22 +132,30 @@ tensor_id mlp_torch(struct layer *l, tensor_id x)
 	return l->b->m->family->mlp == MLP_GATED_FUSED ? gated_fused(l, x) : gated(l, x);
 }
 
-/* Liger swiglu.py LigerSwiGLUMLP, LigerPhi3SwiGLUMLP */
+/* Liger swiglu.py LigerSwiGLUMLP, LigerPhi3SwiGLUMLP, geglu.py LigerGEGLUMLP; it has no other activations */
 tensor_id mlp_liger(struct layer *l, tensor_id x)
 {
 	struct build *b = l->b;
-	tensor_id half[2];
-	if (l->b->m->family->mlp == MLP_GATED_FUSED) {
-		gate_up_proj(l, x, half);
+	tensor_id half[2], both = NO_TENSOR;
+	if (b->m->act != ACT_SILU && b->m->act != ACT_GELU_TANH)
+		return mlp_torch(l, x);
+	if (b->m->family->mlp == MLP_GATED_FUSED) {
+		both = gate_up_proj(l, x, half);
 	} else {
 		half[0] = gate_proj(l, x);
 		half[1] = up_proj(l, x);
 	}
 	label(b, "mlp product");
-	return down_proj(l, liger_act_mul(b, half[0], half[1]));
+	tensor_id y = down_proj(l, liger_act_mul(b, half[0], half[1]));
+	tape_hold(b->t, both);
+	return y;
 }
 
 tensor_id emit_mlp(struct layer *l, tensor_id x)
 {
-	return ((mlp_fn *)kernel_row(l->b->spec, K_MLP)->emit)(l, x);
+	const struct kernel_row *row = kernel_row(l->b->spec, K_MLP);
+	const char *rule = set_rule(l->b, row->source);
+	tensor_id y = ((mlp_fn *)row->emit)(l, x);
+	set_rule(l->b, rule);
+	return y;
 }

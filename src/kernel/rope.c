@@ -91,30 +91,43 @@ void rope_torch(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tens
 	tape_holdv(b->t, old, 2);
 }
 
-/* Liger rope.py: rotates q and k in place; the node remembers cos and sin */
+/* ---- Liger ops/rope.py: q and k, gradients too, are rotated in place as [B,S,H,d] rows, copied first where they
+ * are not laid out so; the node remembers cos and sin */
+
+static tensor_id rows_view(struct tape *t, tensor_id x)
+{
+	enum tape_mode mode = t->mode;
+	t->mode = TAPE_NOGRAD;
+	tensor_id y = aten_transpose(t, aten_contiguous(t, aten_transpose(t, x, 1, 2)), 1, 2);
+	t->mode = mode;
+	return y;
+}
+
 static void back_liger_rope(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {
-	tensor_id r[2] = { node_saved(t, n, 0), node_saved(t, n, 1) };
+	tensor_id r[4] = { NO_TENSOR, NO_TENSOR, node_saved(t, n, 0), node_saved(t, n, 1) };
 	for (int i = 0; i < 2; i++)
-		out[i] = aten_contiguous(t, grad[i]);
-	tensor_id io[4] = { out[0], out[1], r[0], r[1] };
-	tape_op(t, "liger_rope_backward", io, 4, out, 2);
+		r[i] = out[i] = rows_view(t, grad[i]);
+	tape_op(t, "liger_rope_backward", r, 4, out, 2);
 }
 
 void rope_liger(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tensor_id sin)
 {
 	struct tape *t = b->t;
-	tensor_id in[2], out[2], old[2] = { *q, *k };
-	for (int i = 0; i < 2; i++)       /* q and k arrive as [B,S,H,d] memory, which the kernel works on */
-		in[i] = aten_transpose(t, aten_contiguous(t, aten_transpose(t, old[i], 1, 2)), 1, 2);
+	if (T(t, *q)->dim[3]->value != b->rotary->value) {     /* the kernel rotates whole heads */
+		rope_torch(b, q, k, cos, sin);
+		return;
+	}
+	tensor_id in[2] = { *q, *k }, out[2];
 	struct anode *n = node_begin(t, "LigerRopeFunctionBackward", back_liger_rope, in, 2);
 	node_save(t, n, cos);
 	node_save(t, n, sin);
-	for (int i = 0; i < 2; i++)
-		out[i] = aten_detach(t, in[i]);
-	tensor_id r[4] = { in[0], in[1], cos, sin };
+	out[0] = rows_view(t, in[0]);
+	out[1] = rows_view(t, in[1]);
+	tensor_id r[4] = { out[0], out[1], cos, sin };
 	tape_op(t, "liger_rope", r, 4, out, 2);
 	node_end(t, n, out, 2);
+	tape_holdv(t, in, 2);
 	*q = out[0];
 	*k = out[1];
 }
@@ -122,8 +135,11 @@ void rope_liger(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tens
 void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local)
 {
 	int which = local && b->m->family->local_rope;
+	const struct kernel_row *row = kernel_row(b->spec, K_ROPE);
+	const char *rule = set_rule(b, row->source);
 	label(b, "rope");
-	((rope_fn *)kernel_row(b->spec, K_ROPE)->emit)(b, q, k, b->in.cos[which], b->in.sin[which]);
+	((rope_fn *)row->emit)(b, q, k, b->in.cos[which], b->in.sin[which]);
+	set_rule(b, rule);
 }
 
 /* The part of a head that is rotated: an even number, as int(head_dim * partial_rotary_factor) of pairs. */

@@ -131,7 +131,7 @@ struct anode *node_begin(struct tape *t, const char *name, back_fn *back, const 
 	if (!any || t->mode == TAPE_NOGRAD || t->stopped)
 		return NULL;
 	struct anode *n = t->mode == TAPE_RECOMPUTE ? &t->sink : VEC_PUSH(t->a, &t->nodes);
-	*n = (struct anode){ .name = name, .back = back, .nin = (uint8_t)nin, .scope = t->scope,
+	*n = (struct anode){ .name = name, .back = back, .nin = (uint8_t)nin, .scope = t->scope, .label = t->label, .rule = t->rule,
 		.region = t->mode == TAPE_REGION ? t->region : -1 };
 	assert(nin <= NODE_IN);
 	for (size_t i = 0; i < nin; i++) {
@@ -281,7 +281,7 @@ static void recompute(struct tape *t, int32_t region)
 	struct region *r = &t->regions.v[region];
 	enum tape_mode mode = t->mode;
 	int32_t old_region = t->region;
-	const char *label = t->label, *by = t->by;
+	const char *label = t->label, *rule = t->rule, *by = t->by;
 	t->mode = TAPE_RECOMPUTE;
 	t->region = region;
 	t->by = "recompute";
@@ -292,6 +292,7 @@ static void recompute(struct tape *t, int32_t region)
 	t->mode = mode;
 	t->region = old_region;
 	t->label = label;
+	t->rule = rule;
 	t->by = by;
 }
 
@@ -360,6 +361,8 @@ static void run_node(struct tape *t, size_t i)
 		return;
 	size_t ops = t->g->ops.n;
 	t->mode = TAPE_NOGRAD;
+	t->label = n->label;
+	t->rule = n->rule;
 	n->back(t, n, n->buf, out);
 	n = &t->nodes.v[i];
 	for (size_t k = 0; k < n->nin; k++)

@@ -23,6 +23,7 @@ typedef void back_fn(struct tape *t, struct anode *n, const tensor_id *grad, ten
 
 struct anode {
 	const char *name;
+	const char *label, *rule;      /* of the forward op; what its backward makes is named after it */
 	back_fn *back;
 	tensor_id in[NODE_IN];         /* inputs, for their shapes and edges; not kept alive */
 	bool want[NODE_IN];            /* input needs a gradient */

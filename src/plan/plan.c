@@ -76,8 +76,10 @@ static void name_alive(struct result *r, struct arena *a)
 {
 	for (size_t i = 0; i < r->walked.nalive; i++) {
 		struct storage *s = &r->graph->storages.v[r->walked.alive[i].storage];
+		const struct op *o = &r->graph->ops.v[s->birth];
+		bool grad = r->graph->blocks.v[o->block].window == WIN_BACKWARD && s->cls != CLASS_RECOMPUTE;
 		if (!has_own_name((enum tensor_class)s->cls))
-			s->name = arena_printf(a, "%s: %s", s->name, r->graph->ops.v[s->birth].name);
+			s->name = arena_printf(a, "%s%s: %s", s->name, grad ? ", backward" : "", o->name);
 	}
 }
 
