@@ -34,7 +34,7 @@ static struct spec make_spec(void)
 	s.par = (struct parallel){ .shard = 1, .replicate = 8, .reshard_after_forward = true };
 	s.prec = (struct precision){ .params = DT_BF16, .compute = DT_BF16 };
 	s.optim = (struct optimizer){ .name = OPT_ADAMW, .impl = IMPL_FUSED };
-	s.train = (struct train){ .micro_batch = 4, .seq_len = 4096 };
+	s.train = (struct train){ .micro_batch = 4, .seq_len = 4096, .grad_accum = 1 };
 	s.kernel[K_ATTENTION] = kernel_named(K_ATTENTION, "flash");
 	s.kernel[K_LOSS] = kernel_named(K_LOSS, "torch");
 	return s;
