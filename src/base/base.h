@@ -43,8 +43,8 @@ void sb_printf(struct sb *b, const char *fmt, ...) __attribute__((format(printf,
 void sb_puts(struct sb *b, const char *s);
 const char *sb_str(struct sb *b);             /* never NULL */
 
-/* Nearest of names[0..n) to s by Damerau-Levenshtein distance <= max(1, len/3), else the shortest that s begins;
- * NULL when none is near. */
+/* Nearest of names[0..n) to s: the shortest of which s is the first word, else by Damerau-Levenshtein distance
+ * <= max(1, len/3), else the shortest that s begins; NULL when none is near. */
 const char *nearest(const char *s, const char *const *names, size_t n);
 
 /* ---- units.c: people see GiB (2^30) with the unit */

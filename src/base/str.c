@@ -76,13 +76,14 @@ static unsigned distance(const char *s, size_t ns, const char *t, size_t nt)
 	return last[nt];
 }
 
-/* The shortest name that goes on where s stops. */
-static const char *completion(const char *s, size_t len, const char *const *names, size_t n)
+/* The shortest name that goes on where s stops; whole: with a new word, as h100 goes on to h100-80gb. */
+static const char *completion(const char *s, size_t len, const char *const *names, size_t n, bool whole)
 {
 	const char *best = NULL;
 
 	for (size_t i = 0; len >= 2 && i < n; i++)
-		if (!strncmp(names[i], s, len) && (!best || strlen(names[i]) < strlen(best)))
+		if (!strncmp(names[i], s, len) && (!whole || strchr("-_.", names[i][len])) &&
+		    (!best || strlen(names[i]) < strlen(best)))
 			best = names[i];
 	return best;
 }
@@ -91,10 +92,10 @@ const char *nearest(const char *s, const char *const *names, size_t n)
 {
 	size_t len = strlen(s), other;
 	unsigned d, limit = len / 3 > 1 ? (unsigned)(len / 3) : 1;
-	const char *best = NULL;
+	const char *best = completion(s, len, names, n, true);
 
-	if (len == 0 || len > NAME_MAX_LEN)
-		return NULL;
+	if (best || len == 0 || len > NAME_MAX_LEN)
+		return best;
 	for (size_t i = 0; i < n; i++) {
 		other = strlen(names[i]);
 		if (other > NAME_MAX_LEN || other > len + limit || len > other + limit)
@@ -107,5 +108,5 @@ const char *nearest(const char *s, const char *const *names, size_t n)
 				break;
 		}
 	}
-	return best ? best : completion(s, len, names, n);
+	return best ? best : completion(s, len, names, n, false);
 }

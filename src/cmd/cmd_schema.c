@@ -95,9 +95,15 @@ static void json_field(struct json *j, const struct field *f)
 	json_close(j, '}');
 }
 
+/* A mapping is required when one of its keys is, unless it may be left out as a whole. */
 static bool is_required(const struct field *f)
 {
-	return !f->deflt && !f->computed && f->type != FIELD_MAP && !(f->type == FIELD_ANY && f->nfield);
+	if (f->deflt || f->computed || f->given_offset)
+		return false;
+	for (size_t i = 0; i < f->nfield; i++)
+		if (is_required(&f->fields[i]))
+			return f->type == FIELD_MAP;
+	return f->nfield == 0;
 }
 
 static void json_properties(struct json *j, const struct field *f, size_t n)

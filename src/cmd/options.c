@@ -84,12 +84,22 @@ static size_t index_of(const char *const *names, const char *s)
 	return i;
 }
 
+static const char *listed(struct arena *a, const char *const *names)
+{
+	struct sb b = { .a = a };
+
+	for (size_t i = 0; names[i]; i++)
+		sb_printf(&b, "%s%s", i ? ", " : "", names[i]);
+	return sb_str(&b);
+}
+
 static int take(struct parser *p, const struct option_use *u, const char *value)
 {
 	size_t i = u->choices ? index_of(u->choices, value) : 0;
 
 	if (u->choices && !u->choices[i])
-		return usage_error(p->c->name, "--%s has no value '%s'%s", u->row->name, value,
+		return usage_error(p->c->name, "--%s wants one of %s, found '%s'%s", u->row->name,
+				   listed(p->a, u->choices), value,
 				   did_you_mean(p->a, value, u->choices, count(u->choices)));
 	switch (u->common) {
 	case TAKES_SET: *VEC_PUSH(p->a, &p->sets) = value; break;
@@ -165,10 +175,10 @@ static int parse_operands(struct parser *p, int argc, char **argv)
 	if (p->args.noperand < c->min_operand)
 		return usage_error(c->name, "missing %s", c->operands);
 	if (p->args.noperand > c->max_operand)
-		return usage_error(c->name, "one too many: '%s'", p->args.operand[c->max_operand]);
+		return usage_error(c->name, "unexpected operand '%s'", p->args.operand[c->max_operand]);
 	if (p->args.noperand > 0 && names && !names[index_of(names, p->args.operand[0])])
-		return usage_error(c->name, "unknown '%s'%s", p->args.operand[0],
-				   did_you_mean(p->a, p->args.operand[0], names, count(names)));
+		return usage_error(c->name, "%s wants one of %s, found '%s'%s", c->operands, listed(p->a, names),
+				   p->args.operand[0], did_you_mean(p->a, p->args.operand[0], names, count(names)));
 	return 0;
 }
 

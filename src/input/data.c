@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 const struct data_def data_defs[DATA_N] = {
-	[DATA_MODEL] = { "models", "model" },
-	[DATA_GPU] = { "calibrations", "GPU" },
+	[DATA_MODEL] = { "models", "model", "models" },
+	[DATA_GPU] = { "calibrations", "GPU", "gpus" },
 };
 
 static const char *const suffixes[] = { ".yaml", ".json" };

@@ -7,7 +7,7 @@
 #include "base/base.h"
 
 enum data_kind { DATA_MODEL, DATA_GPU, DATA_N };
-struct data_def { const char *folder, *what; };        /* "models", "model" */
+struct data_def { const char *folder, *what, *list; };     /* list: what "memplan list" calls it */
 extern const struct data_def data_defs[DATA_N];
 
 /* The file that holds this name; NULL: the data folder has none. */

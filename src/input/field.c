@@ -10,7 +10,7 @@
 #include <float.h>
 #include <string.h>
 
-enum { LISTED_NAMES = 16 };
+enum { LISTED_NAMES = 12 };
 
 static void *at(void *base, size_t offset)
 {
@@ -267,7 +267,10 @@ void fields_read(struct field_reader *r, const struct node *map, struct loc wher
 	if (node_is_null(map))
 		map = NULL;
 	if (map && map->shape != SHAPE_MAP) {
-		wrong(r, map, *path ? path : "the file", "a mapping");
+		if (*path)
+			wrong(r, map, path, "a mapping");
+		else
+			diag_error(r->d, map->loc, "wanted a mapping, found %s", node_describe(r->a, map));
 		r->damaged = true;
 		return;
 	}

@@ -69,7 +69,10 @@ static void syntax_error(struct reader *r)
 
 	if (p->error == YAML_READER_ERROR) {
 		diag_error(r->d, byte_loc(r, r->offset + p->problem_offset), "%s", what);
-		diag_hint(r->d, "wanted UTF-8 text");
+		if (strstr(what, "UTF-8"))
+			diag_hint(r->d, "wanted UTF-8 text");
+	} else if (r->src->bare) {
+		diag_error(r->d, (struct loc){ r->src, 1, (int)r->src->len + 1, 1 }, "%s", what);
 	} else if (tab_indented(r, p->problem_mark)) {
 		diag_error(r->d, loc_at(r, p->problem_mark, 1), "a tab in the indentation");
 		diag_hint(r->d, "indent with blanks");
@@ -174,7 +177,7 @@ static struct node *node_new(struct reader *r, const yaml_event_t *e, enum shape
 	if (!count_nodes(r, n->loc, 1))
 		return NULL;
 	if (tag && strcmp((const char *)tag, "!") != 0) {
-		diag_error(r->d, n->loc, "tags such as '%s' are not used here", (const char *)tag);
+		diag_error(r->d, n->loc, "tags are not used here");
 		return NULL;
 	}
 	return n;

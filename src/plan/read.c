@@ -63,7 +63,10 @@ static const struct node *data_read(struct plan_reader *p, enum data_kind kind, 
 	if (!path) {
 		names = data_names(a, kind, &n);
 		diag_error(p->r.d, loc, "unknown %s '%s'", data_defs[kind].what, word);
-		names_hint(p->r.d, word, names, n);
+		if (nearest(word, names, n))
+			diag_hint(p->r.d, "did you mean '%s'?", nearest(word, names, n));
+		else
+			diag_hint(p->r.d, "'memplan list %s' prints all", data_defs[kind].list);
 		return NULL;
 	}
 	return node_read_as(a, p->r.d, path, is_path ? path : arena_printf(a, "%s/%s", data_defs[kind].folder,
@@ -99,6 +102,7 @@ static const struct node *inline_model(struct plan_reader *p, const struct node 
 	struct arena *a = p->r.a;
 	const char *key = node_get(v, "base") ? "base" : node_get(v, "name") ? "name" : NULL, *word = NULL;
 	const struct node *base;
+	struct loc loc = value_loc(v, key ? key : "", v->loc);
 	bool whole = node_get(v, "model_type") != NULL;
 
 	*name = "inline";
@@ -110,7 +114,7 @@ static const struct node *inline_model(struct plan_reader *p, const struct node 
 	v = without(a, v, key);
 	if (!strcmp(key, "name") && whole)
 		return v;
-	base = data_read(p, DATA_MODEL, word, value_loc(p->root, "model", p->root->loc));
+	base = data_read(p, DATA_MODEL, word, loc);
 	return base && base->shape == SHAPE_MAP ? node_merge(a, base, v) : base;
 }
 

@@ -187,11 +187,11 @@ static void check_heads(struct plan_reader *p)
 		undivided(p, "parallel.tensor", par->tensor, "num_attention_heads", m->heads);
 	else if (m->heads % both)
 		undivided(p, "parallel.ulysses", par->ulysses, "num_attention_heads", m->heads);
-	if (m->kv_lora == 0 && m->kv_heads && m->kv_heads % par->tensor && par->tensor % m->kv_heads)
+	else if (m->kv_lora == 0 && m->kv_heads && m->kv_heads % par->tensor && par->tensor % m->kv_heads)
 		undivided(p, "parallel.tensor", par->tensor, "num_key_value_heads", m->kv_heads);
-	if (m->ffn % par->tensor)
+	else if (m->ffn % par->tensor)
 		undivided(p, "parallel.tensor", par->tensor, "intermediate_size", m->ffn);
-	if (m->hidden % par->tensor)
+	else if (m->hidden % par->tensor)
 		undivided(p, "parallel.tensor", par->tensor, "hidden_size", m->hidden);
 }
 
