@@ -24,10 +24,14 @@ static const struct kernel_row rms_norm_rows[] = {
 	  "transformers 5.12.1 LlamaRMSNorm", EMIT(norm_rms_composite) },
 	{ "torch_fused", "torch.nn.functional.rms_norm: the input and 1/rms are saved",
 	  "torch 2.14.1 _fused_rms_norm", EMIT(norm_rms_fused) },
+	{ "liger", "the input and 1/rms are saved; the gradient is written over the incoming one in pre-norm classes",
+	  "Liger-Kernel ops/rms_norm.py", EMIT(norm_rms_liger) },
 };
 static const struct kernel_row layer_norm_rows[] = {
 	{ "torch", "native_layer_norm: input, mean and 1/std are saved", "torch 2.14.1 native_layer_norm",
 	  EMIT(norm_layer_torch) },
+	{ "liger", "input, mean and 1/std are saved in the input's type; weight gradients in fp32 rows",
+	  "Liger-Kernel ops/layer_norm.py", EMIT(norm_layer_liger) },
 };
 static const struct kernel_row rope_rows[] = {
 	{ "torch", "apply_rotary_pos_emb: q and k one after the other, with temporaries",
@@ -37,7 +41,7 @@ static const struct kernel_row rope_rows[] = {
 static const struct kernel_row mlp_rows[] = {
 	{ "torch", "activation and product as separate tensors", "transformers 5.12.1 LlamaMLP", EMIT(mlp_torch) },
 	{ "liger", "one kernel for activation and product; its backward writes in place",
-	  "Liger-Kernel ops/swiglu.py", EMIT(mlp_liger) },
+	  "Liger-Kernel ops/swiglu.py, ops/geglu.py", EMIT(mlp_liger) },
 };
 static const struct kernel_row loss_rows[] = {
 	{ "torch", "full logits, fp32 copy, log_softmax, nll_loss", "transformers 5.12.1 ForCausalLMLoss",

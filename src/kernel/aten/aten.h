@@ -64,7 +64,7 @@ void aten_autocast_exit(struct tape *t);                    /* the outermost con
 
 /* ---- nn.c */
 tensor_id aten_embedding(struct tape *t, tensor_id weight, tensor_id ids);
-tensor_id aten_layer_norm(struct tape *t, tensor_id x, tensor_id weight, tensor_id bias);
+tensor_id aten_layer_norm(struct tape *t, tensor_id x, tensor_id weight, tensor_id bias);   /* both or the bias may be NO_TENSOR */
 tensor_id aten_rms_norm(struct tape *t, tensor_id x, tensor_id weight);     /* fused; composite when dtypes differ */
 tensor_id aten_dropout(struct tape *t, tensor_id x, double p);
 tensor_id aten_softmax(struct tape *t, tensor_id x, enum dtype out);        /* dtype= argument: x is cast first */

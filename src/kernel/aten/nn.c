@@ -74,30 +74,30 @@ static void norm_stat_dims(struct tape *t, tensor_id x, struct tensor *v)
 	v->dim[v->ndim - 1] = size_const(t->a, 1);
 }
 
-/* saved: x, weight, mean, rstd */
+/* saved: x, [weight], mean, rstd */
 static void back_layer_norm(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {
 	tensor_id w[5], r[5] = { grad[0] };
 	size_t k = 0;
-	struct tensor x = *T(t, n->in[0]), wt = *T(t, n->in[1]);
-	for (size_t i = 0; i < 4; i++)
+	struct tensor x = *T(t, n->in[0]);
+	for (size_t i = 0; i < n->nsaved; i++)
 		r[1 + i] = node_saved(t, n, i);
 	if (n->want[0])
 		w[k++] = out[0] = tape_tensor(t, (enum dtype)x.dtype, x.ndim, x.dim);
-	if (n->want[1])
-		w[k++] = out[1] = tape_tensor(t, (enum dtype)wt.dtype, 1, wt.dim);
-	if (n->nin > 2 && n->want[2])
-		w[k++] = out[2] = tape_tensor(t, (enum dtype)wt.dtype, 1, wt.dim);
+	for (unsigned i = 1; i < n->nin; i++)
+		if (n->want[i])
+			w[k++] = out[i] = tape_tensor(t, (enum dtype)T(t, n->in[i])->dtype, 1, &x.dim[x.ndim - 1]);
 	for (int i = 0; i < 2; i++)
-		w[k++] = hidden(t, DT_FP32, norm_partials(t, wt.dim[0]));
-	tape_op(t, "native_layer_norm_backward", r, 5, w, k);
+		w[k++] = hidden(t, DT_FP32, norm_partials(t, x.dim[x.ndim - 1]));
+	tape_op(t, "native_layer_norm_backward", r, 1u + n->nsaved, w, k);
 }
 
 tensor_id aten_layer_norm(struct tape *t, tensor_id x, tensor_id weight, tensor_id bias)
 {
 	x = aten_contiguous(t, aten_autocast_fp32(t, x));
 	tensor_id in[3] = { x, weight, bias };
-	struct anode *n = node_begin(t, "NativeLayerNormBackward0", back_layer_norm, in, bias >= 0 ? 3 : 2);
+	size_t nin = weight < 0 ? 1 : bias < 0 ? 2 : 3;
+	struct anode *n = node_begin(t, "NativeLayerNormBackward0", back_layer_norm, in, nin);
 	struct tensor stat;
 	node_save(t, n, x);
 	node_save(t, n, weight);
@@ -105,7 +105,7 @@ tensor_id aten_layer_norm(struct tape *t, tensor_id x, tensor_id weight, tensor_
 	tensor_id y[3] = { tape_like(t, x, (enum dtype)T(t, x)->dtype) };
 	y[1] = tape_tensor(t, DT_FP32, stat.ndim, stat.dim);
 	y[2] = tape_tensor(t, DT_FP32, stat.ndim, stat.dim);
-	tape_op(t, "native_layer_norm", in, 3, y, 3);
+	tape_op(t, "native_layer_norm", in, nin, y, 3);
 	node_save(t, n, y[1]);
 	node_save(t, n, y[2]);
 	node_end(t, n, y, 1);
