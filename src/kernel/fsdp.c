@@ -13,7 +13,6 @@
 struct fsdp_unit {
 	size_t n, *param;              /* of tape.params */
 	size_ref shard;                /* elements of one rank's shards, padded */
-	bool gathered;
 };
 struct fsdp {
 	struct fsdp_unit *unit; size_t nunit;       /* by layer instance; the last is the root */
@@ -196,7 +195,6 @@ static void copy_alone(struct build *b, struct fsdp_unit *u)
 static void copy_out(struct build *b, struct fsdp_unit *u, tensor_id gathered)
 {
 	tensor_id *all = NEWN(b->a, tensor_id, u->n + 1);
-	u->gathered = true;
 	if (!is_shared(b)) {
 		copy_alone(b, u);
 		return;
@@ -212,7 +210,6 @@ static void reshard(struct build *b, struct fsdp_unit *u)
 		tape_hold(b->t, slot(b, u, i)->tensor);
 		slot(b, u, i)->tensor = NO_TENSOR;
 	}
-	u->gathered = false;
 }
 
 /* ---- prefetch: state[STATE_PENDING + j] is the all-gather output of the j-th next unit */
@@ -226,16 +223,18 @@ static tensor_id take_pending(struct build *b)
 	return first;
 }
 
+/* Units that stay gathered from forward on need none in backward. */
 static void prefetch(struct build *b, uint64_t depth, uint64_t index, bool forward)
 {
+	if (!forward && !b->spec->par.reshard_after_forward)
+		return;
 	for (uint64_t j = 0; j < depth && j < MAX_PENDING; j++) {
 		tensor_id *next = &b->state[STATE_PENDING + j];
 		bool exists = forward ? index + j + 1 < b->m->layers : index > j;
 		if (!exists || *next >= 0)
 			continue;
-		const struct fsdp_unit *u = &fsdp_of(b)->unit[layer_instance(b, forward ? index + j + 1 : index - j - 1)];
-		if (!u->gathered)
-			*next = all_gather(b, u);
+		size_t i = layer_instance(b, forward ? index + j + 1 : index - j - 1);
+		*next = all_gather(b, &fsdp_of(b)->unit[i]);
 	}
 }
 
@@ -335,7 +334,7 @@ static bool is_reentrant(struct build *b, size_t layer)
 void fsdp_layer_backward(struct build *b, size_t layer)
 {
 	struct fsdp_unit *u = &fsdp_of(b)->unit[layer];
-	if (!u->gathered) {
+	if (b->spec->par.reshard_after_forward) {
 		tensor_id next = take_pending(b);
 		if (next < 0)
 			next = all_gather(b, u);
