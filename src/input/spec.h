@@ -196,12 +196,12 @@ struct allocator_conf { bool expandable_segments; uint64_t max_split_size_mb; };
 struct choice { const struct opt *opt; void *knobs; struct loc loc; };
 
 /* Logical operations that have several implementations; kernel/kernel.h has their rows. */
-enum kernel_op { K_ATTENTION, K_RMS_NORM, K_LAYER_NORM, K_ROPE, K_MLP, K_LOSS, K_EMBEDDING, K_LINEAR, K_N };
+enum kernel_op { K_ATTENTION, K_RMS_NORM, K_LAYER_NORM, K_ROPE, K_MLP, K_LOSS, K_N };
 
 struct spec {
 	int schema;                    /* of the file's format */
 	const char *title;             /* "": none */
-	int framework;                 /* row of profiles[] */
+	int framework; struct loc loc_framework;   /* row of profiles[] */
 	struct model model;
 	struct hardware hw;
 	struct parallel par;

@@ -62,6 +62,7 @@ struct build {
 	struct layer *layers; size_t nlayer;   /* instances */
 	struct shared_inputs in;
 	tensor_id ids, labels, batch_positions;
+	tensor_id angles[2];                   /* rotary caches, where the rope row keeps them as buffers */
 	tensor_id logits, whole_loss;          /* of the micro-batch at hand; the loss before it is divided */
 	bool unroll;                           /* every layer in the graph (tests) */
 	struct prog *at;                       /* where the program grows */
@@ -97,6 +98,7 @@ tensor_id emit_attention_block(struct layer *l, tensor_id x);                   
 tensor_id emit_attention(struct build *b, const struct attention_in *x);            /* attention.c: the chosen row */
 void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local);            /* rope.c */
 size_ref rotary_width(struct build *b);                                             /* rope.c */
+void add_angles(struct build *b, unsigned kinds);                                   /* rope.c: its buffers */
 void emit_position_ids(struct build *b);                                            /* rope.c */
 void emit_rotary(struct build *b, tensor_id embedded, unsigned kinds);              /* rope.c: cos and sin, one pair or two */
 void emit_masks(struct build *b, tensor_id embedded);                               /* mask.c: in the dtype of the embeddings */

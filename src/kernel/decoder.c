@@ -139,9 +139,7 @@ static tensor_id llama_model(struct build *b, run_layers_fn *run_layers)
 /* LlamaRotaryEmbedding: inv_freq and original_inv_freq; Gemma3RotaryEmbedding: both for each kind of layer */
 static void llama_buffers(struct build *b)
 {
-	size_ref half = size_ceil_div(b->a, b->rotary, size_const(b->a, 2));
-	for (unsigned i = 0; i < 2 * rope_kinds(b); i++)
-		add_buffer(b, "rotary inv_freq", DT_FP32, 1, &half, 1);
+	add_angles(b, rope_kinds(b));
 	if (b->m->family->embed_scale)
 		b->embed_scale = add_buffer(b, "embed_scale", b->spec->prec.params, 0, NULL, 1);
 }

@@ -37,6 +37,8 @@ static const struct kernel_row rope_rows[] = {
 	{ "torch", "apply_rotary_pos_emb: q and k one after the other, with temporaries",
 	  "transformers 5.12.1 modeling_llama.py", EMIT(rope_torch) },
 	{ "liger", "one kernel, in place", "Liger-Kernel ops/rope.py", EMIT(rope_liger) },
+	{ "complex", "fp32 copies of q and k times a cached complex exponential",
+	  "torchtitan b5bcd76 models/common/rope.py", EMIT(rope_complex) },
 };
 static const struct kernel_row mlp_rows[] = {
 	{ "torch", "activation and product as separate tensors", "transformers 5.12.1 LlamaMLP", EMIT(mlp_torch) },
@@ -49,13 +51,6 @@ static const struct kernel_row loss_rows[] = {
 	{ "liger_fused_linear", "head and loss in one function, gradients made in its forward; no S x V tensor",
 	  "Liger-Kernel ops/fused_linear_cross_entropy.py", EMIT(loss_liger) },
 };
-static const struct kernel_row embedding_rows[] = {
-	{ "torch", "dense gradient; sorted above 3072 tokens", "torch 2.14.1 EmbeddingBackwardKernel.cu", NULL },
-};
-static const struct kernel_row linear_rows[] = {
-	{ "torch", "mm or addmm", "torch 2.14.1 native/Linear.cpp", NULL },
-};
-
 #define ROWS(r) (r), COUNT(r)
 const struct kernel_def kernels[K_N] = {
 	[K_ATTENTION] = { K_ATTENTION, "attention", "scaled dot-product attention", ROWS(attention_rows) },
@@ -64,8 +59,6 @@ const struct kernel_def kernels[K_N] = {
 	[K_ROPE] = { K_ROPE, "rope", "rotary position embedding", ROWS(rope_rows) },
 	[K_MLP] = { K_MLP, "mlp", "gated activation of the feed-forward block", ROWS(mlp_rows) },
 	[K_LOSS] = { K_LOSS, "loss", "head and cross entropy", ROWS(loss_rows) },
-	[K_EMBEDDING] = { K_EMBEDDING, "embedding", "token embedding", ROWS(embedding_rows) },
-	[K_LINEAR] = { K_LINEAR, "linear", "matrix product with a weight", ROWS(linear_rows) },
 };
 
 const struct kernel_row *kernel_row(const struct spec *s, enum kernel_op op)
@@ -73,11 +66,19 @@ const struct kernel_row *kernel_row(const struct spec *s, enum kernel_op op)
 	return &kernels[op].rows[s->kernel[op]];
 }
 
+/* torchtitan b5bcd76: config/job_config.py defaults; the loss drops the logits before backward */
+static const struct preset torchtitan_presets[] = {
+	{ "precision.params", "fp32" }, { "precision.compute", "bf16" }, { "precision.reduce", "fp32" },
+	{ "train.clip_grad_norm", "1.0" }, { "optimizer.implementation", "fused" },
+	{ "kernels.rms_norm", "torch_fused" }, { "kernels.rope", "complex" },
+};
+
 const struct profile profiles[] = {
-	{ .name = "torch", .summary = "PyTorch with transformers models" },
-	{ .name = "torchtitan", .summary = "torchtitan: FSDP2, fused RMSNorm", .kernel = { [K_RMS_NORM] = 1 } },
-	{ .name = "megatron", .summary = "Megatron-Core with Transformer Engine" },
-	{ .name = "deepspeed", .summary = "DeepSpeed ZeRO over transformers models" },
-	{ .name = "xtuner", .summary = "XTuner V1" },
+	{ .name = "torch", .summary = "PyTorch with transformers models", .modelled = true },
+	{ .name = "torchtitan", .summary = "torchtitan: FSDP2, fused RMSNorm, complex rotary embedding", .modelled = true,
+	  .presets = torchtitan_presets, .npreset = COUNT(torchtitan_presets) },
+	{ .name = "megatron", .summary = "Megatron-Core with Transformer Engine (plans are checked, not yet answered)" },
+	{ .name = "deepspeed", .summary = "DeepSpeed ZeRO over transformers models (plans are checked, not yet answered)" },
+	{ .name = "xtuner", .summary = "XTuner V1 (plans are checked, not yet answered)" },
 };
 const size_t nprofile = COUNT(profiles);

@@ -14,11 +14,11 @@ struct kernel_row { const char *name, *summary, *source; void (*emit)(void); }; 
 struct kernel_def { enum kernel_op op; const char *name, *doc; const struct kernel_row *rows; size_t nrow; };
 extern const struct kernel_def kernels[K_N];
 
-/* A framework: which row each operation uses by default, and its other defaults. */
+/* A framework: its defaults where they differ from torch's. */
 struct profile {
 	const char *name, *summary;
-	int kernel[K_N];
-	const struct preset *presets; size_t npreset;   /* other keys of a plan: "parallel.zero", "3" */
+	const struct preset *presets; size_t npreset;   /* keys of a plan: "parallel.zero", "3" */
+	bool modelled;                 /* predictions are answered */
 };
 extern const struct profile profiles[];
 extern const size_t nprofile;

@@ -132,6 +132,40 @@ void rope_liger(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tens
 	*k = out[1];
 }
 
+/* ---- torchtitan models/common/rope.py ComplexRoPE (b5bcd76): q and k in fp32 as complex numbers times a cached
+ * e^(i·angle); a complex pair is two fp32 numbers here, which takes the same bytes */
+
+void rope_complex(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tensor_id sin)
+{
+	struct tape *t = b->t;
+	tensor_id *x[2] = { q, k }, up[2], y[2], old[2] = { *q, *k };
+	(void)sin;
+	for (int i = 0; i < 2; i++)
+		up[i] = aten_cast(t, *x[i], DT_FP32);
+	for (int i = 0; i < 2; i++)
+		y[i] = aten_mul(t, up[i], cos);
+	for (int i = 0; i < 2; i++)
+		*x[i] = aten_cast(t, y[i], (enum dtype)T(t, old[i])->dtype);
+	tape_holdv(t, up, 2);
+	tape_holdv(t, y, 2);
+	tape_holdv(t, old, 2);
+}
+
+/* The cache is a buffer of the model, made for seq_len positions. */
+static bool cached_angles(struct build *b)
+{
+	return kernel_row(b->spec, K_ROPE)->emit == (void (*)(void))rope_complex;
+}
+
+void add_angles(struct build *b, unsigned kinds)
+{
+	size_ref one = size_const(b->a, 1), half = size_ceil_div(b->a, b->rotary, size_const(b->a, 2));
+	for (unsigned i = 0; i < 2 * kinds && !cached_angles(b); i++)
+		add_buffer(b, "rotary inv_freq", DT_FP32, 1, &half, 1);
+	for (unsigned i = 0; i < kinds && cached_angles(b); i++)
+		b->angles[i] = add_buffer(b, "rotary cache", DT_FP32, 4, SHAPE(one, one, b->S, b->rotary), 1);
+}
+
 void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local)
 {
 	int which = local && b->m->family->local_rope;
@@ -188,5 +222,8 @@ void emit_rotary(struct build *b, tensor_id embedded, unsigned kinds)
 {
 	enum dtype dt = b->m->family->rope == ROPE_FP32 ? DT_FP32 : (enum dtype)T(b->t, embedded)->dtype;
 	for (unsigned i = 0; i < kinds; i++)
-		emit_cos_sin(b, (int)i, dt);
+		if (cached_angles(b))
+			b->in.cos[i] = b->in.sin[i] = b->angles[i];
+		else
+			emit_cos_sin(b, (int)i, dt);
 }

@@ -229,7 +229,7 @@ static void use_profile(struct plan_reader *p)
 		*VEC_PUSH(p->r.a, &all) = pr->presets[i];
 	for (size_t op = 0; op < K_N; op++)
 		*VEC_PUSH(p->r.a, &all) = (struct preset){ arena_printf(p->r.a, "kernels.%s", kernels[op].name),
-							   kernels[op].rows[pr->kernel[op]].name };
+							   kernels[op].rows[0].name };
 	p->r.presets = all.v;
 	p->r.npreset = all.n;
 }

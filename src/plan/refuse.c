@@ -9,6 +9,7 @@
 
 #define PLACE(m) offsetof(struct spec, m)
 
+static bool framework(const struct spec *s) { return !profiles[s->framework].modelled; }
 static bool no_arch(const struct spec *s) { return !arch_of(&s->model); }
 static bool moe(const struct spec *s) { return s->model.experts > 0; }
 static bool mla(const struct spec *s) { return s->model.kv_lora > 0; }
@@ -27,6 +28,7 @@ static bool packed(const struct spec *s) { return s->train.packed; }
 static bool padding(const struct spec *s) { return s->train.padding > 0; }
 
 static const struct refusal { bool (*when)(const struct spec *s); size_t loc; const char *what; } refusals[] = {
+	{ framework, PLACE(loc_framework), "this framework" },
 	{ moe, PLACE(model.loc), "mixture-of-experts models" },
 	{ mla, PLACE(model.loc), "multi-head latent attention" },
 	{ vision, PLACE(model.loc), "vision towers" },

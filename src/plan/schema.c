@@ -210,7 +210,7 @@ static struct field framework_field(struct arena *a)
 
 	for (size_t i = 0; i < nprofile; i++)
 		c[i] = (struct field_choice){ profiles[i].name, profiles[i].summary };
-	return (struct field){ "framework", FIELD_CHOICE, IN(spec, framework), .choices = c, .nchoice = nprofile,
+	return (struct field){ "framework", FIELD_CHOICE, IN(spec, framework), PLACE(spec, loc_framework), .choices = c, .nchoice = nprofile,
 			       .deflt = profiles[0].name, .doc = "the program that trains: defaults and kernels" };
 }
 
