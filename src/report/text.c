@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { WIDTH = 100, INDENT = 14, BAR = 30, NAME_MIN = 20, NAME_MAX = 34, SMALL_SHARE = 200 };
+enum { WIDTH = 100, INDENT = 14, BAR = 30, NAME_MIN = 20, NAME_MAX = 42, SMALL_SHARE = 200 };
 
 static const char *shown(const struct style *st, uint64_t bytes)
 {
