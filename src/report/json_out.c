@@ -56,7 +56,8 @@ void json_open(struct json *j, const char *key, char bracket)
 		put_key(j, key, !l->flat);
 	fputc(bracket, j->f);
 	assert(j->depth + 1 < COUNT(j->level));
-	j->level[++j->depth] = (struct json_level){ .flat = l->flat || (j->depth && !key && l != j->level) };
+	bool flat = l->flat || (j->depth && !key);
+	j->level[++j->depth] = (struct json_level){ .flat = flat };
 }
 
 void json_close(struct json *j, char bracket)
