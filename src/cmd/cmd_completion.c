@@ -87,8 +87,8 @@ static void print_bash(FILE *f, struct arena *a)
 		fprintf(f, "\t%s)\n\t\tcase $prev in\n", cmds[i]->name);
 		for (size_t k = 0; k < l.n; k++)
 			if (*value_words(a, &l.v[k]))
-				fprintf(f, "\t\t--%s)\n\t\t\tCOMPREPLY=($(compgen %s-W '%s' -- \"$cur\"))\n\t\t\treturn ;;\n",
-					l.v[k].row->name, l.v[k].common == TAKES_SET ? "-S '' " : "",
+				fprintf(f, "\t\t--%s)\n%s\t\t\tCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n\t\t\treturn ;;\n",
+					l.v[k].row->name, l.v[k].common == TAKES_SET ? "\t\t\tcompopt -o nospace\n" : "",
 					value_words(a, &l.v[k]));
 		fprintf(f, "\t\tesac\n\t\tcase $cur in\n\t\t-*) COMPREPLY=($(compgen -W '%s' -- \"$cur\")) ;;\n", option_words(a, &l));
 		if (*operands)

@@ -20,7 +20,7 @@ static const struct type_row { const char *json, *items, *words; } types[] = {
 	[FIELD_BYTES] = { NULL, NULL, "size, as 80GiB" }, [FIELD_CHOICE] = { NULL, NULL, "word" },
 	[FIELD_STRING] = { "string", NULL, "text" }, [FIELD_STRINGS] = { "array", "string", "list of texts" },
 	[FIELD_UINTS] = { "array", "integer", "list of integers" }, [FIELD_MAP] = { "object", NULL, "mapping" },
-	[FIELD_ANY] = { NULL, NULL, "see below" },
+	[FIELD_ANY] = { NULL, NULL, "text or mapping" },
 };
 
 /* ---- JSON Schema */
@@ -140,6 +140,11 @@ static void print_json(FILE *out, const struct field *f, size_t n)
 
 /* ---- mdoc */
 
+static const char *bound(struct arena *a, double x)
+{
+	return x < 1e15 && x == (double)(int64_t)x ? arena_printf(a, "%lld", (long long)x) : arena_printf(a, "%g", x);
+}
+
 static void mdoc_field(FILE *out, struct arena *a, const char *path, const struct field *f)
 {
 	struct sb b = { .a = a };
@@ -150,7 +155,7 @@ static void mdoc_field(FILE *out, struct arena *a, const char *path, const struc
 	else if (!f->nchoice)
 		sb_printf(&b, "; %s", types[f->type].words);
 	if ((f->type == FIELD_UINT || f->type == FIELD_REAL) && f->max > 0)
-		sb_printf(&b, ", %g to %g", f->min, f->max);
+		sb_printf(&b, ", %s to %s", bound(a, f->min), bound(a, f->max));
 	if (f->deflt && *f->deflt)
 		sb_printf(&b, "; default %s", f->deflt);
 	else if (f->computed)
@@ -171,9 +176,8 @@ static void mdoc_fields(FILE *out, struct arena *a, const char *path, const stru
 	for (size_t i = 0; i < n; i++) {
 		const char *name = *path ? arena_printf(a, "%s.%s", path, f[i].name) : f[i].name;
 
-		if (f[i].type != FIELD_MAP)
-			mdoc_field(out, a, name, &f[i]);
-		else
+		mdoc_field(out, a, name, &f[i]);
+		if (f[i].nfield)
 			mdoc_fields(out, a, name, f[i].fields, f[i].nfield);
 	}
 }
@@ -208,5 +212,6 @@ static int run(const struct args *args)
 
 const struct cmd cmd_schema = {
 	.name = "schema", .summary = "the keys of a plan file, as JSON Schema",
+	.doc = "Prints the JSON Schema of plan files, for editors that complete and check.",
 	.takes = TAKES_OUTPUT, .options = options, .noption = COUNT(options), .run = run,
 };

@@ -60,6 +60,19 @@ void help_command(FILE *f, struct arena *a, const struct cmd *c)
 
 /* ---- mdoc */
 
+/* A sentence begins on a line of its own. */
+static void mdoc_text(FILE *f, const char *s)
+{
+	for (; *s; s++) {
+		putc(*s, f);
+		if (*s == '.' && s[1] == ' ') {
+			putc('\n', f);
+			s += strspn(s + 1, " ");
+		}
+	}
+	putc('\n', f);
+}
+
 static void mdoc_option(FILE *f, struct arena *a, const struct option_use *u)
 {
 	fputs(".It", f);
@@ -81,8 +94,8 @@ void help_mdoc(FILE *f, struct arena *a)
 	for (size_t i = 0; i < ncmd; i++) {
 		const struct cmd *c = cmds[i];
 
-		fprintf(f, ".Ss memplan %s%s%s\n%s\n", c->name, c->operands ? " " : "", c->operands ? c->operands : "",
-			c->doc ? c->doc : c->summary);
+		fprintf(f, ".Ss memplan %s%s%s\n", c->name, c->operands ? " " : "", c->operands ? c->operands : "");
+		mdoc_text(f, c->doc ? c->doc : c->summary);
 		if (c->noption)
 			fputs(".Bl -tag -width Ds\n", f);
 		for (size_t k = 0; k < c->noption; k++)
@@ -120,5 +133,6 @@ static int run(const struct args *args)
 
 const struct cmd cmd_help = {
 	.name = "help", .operands = "[COMMAND]", .summary = "what the commands do and take",
+	.doc = "Prints the list of commands, or what one of them does and which options it takes.",
 	.options = options, .noption = COUNT(options), .max_operand = 1, .run = run,
 };
