@@ -4,11 +4,13 @@
  * machine formats always carry integers. */
 #include "report/report.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 static size_t table_rows(const struct table *t)
 {
+	assert(t->ncolumn > 0);
 	return t->cells.n / t->ncolumn;
 }
 

@@ -8,21 +8,15 @@
 #include <string.h>
 #include <strings.h>
 
-static bool env_set(const char *name)
-{
-	const char *v = getenv(name);
-	return v && *v;
-}
-
 /* POSIX: LC_ALL, else LC_CTYPE, else LANG names the locale. */
 bool style_wants_utf8(void)
 {
 	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
-	for (size_t i = 0; i < COUNT(names); i++)
-		if (env_set(names[i])) {
-			const char *dot = strchr(getenv(names[i]), '.');
+	for (size_t i = 0; i < COUNT(names); i++) {
+		const char *v = getenv(names[i]), *dot = v ? strchr(v, '.') : NULL;
+		if (v && *v)
 			return dot && (!strncasecmp(dot + 1, "utf-8", 5) || !strncasecmp(dot + 1, "utf8", 4));
-		}
+	}
 	return false;
 }
 
