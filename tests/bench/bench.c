@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * The speed table: for every plan given, how long fold and walk take in
- * process, the whole pure function, and a cold `memplan predict` with its
- * peak resident memory.  Medians; nothing passes or fails here.
+ * The speed table: for every plan given, and variants of the first, how long
+ * fold, walk and the whole pure function take in process, and a cold
+ * `memplan predict` with its peak resident memory.  Best of several runs;
+ * nothing passes or fails here.
  *
  *     bench MEMPLAN PLAN.yaml... */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,67 +28,57 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n)
-{
-	qsort(v, n, sizeof *v, compare);
-	return v[n / 2];
-}
-
-enum { RUNS = 201, SLOW_RUNS = 21 };
+/* At most RUNS times, and no new one after so many seconds. */
+enum { RUNS = 201, COLD_RUNS = 21 };
+#define ENOUGH 0.2
 
 static double time_fold(struct graph *g, struct arena *scratch)
 {
-	double t[RUNS];
+	double best = HUGE_VAL, begin = now();
 
-	for (size_t i = 0; i < RUNS; i++) {
+	for (size_t i = 0; i < RUNS && now() - begin < ENOUGH; i++) {
 		arena_reset(scratch);
 		double start = now();
 		fold(g, scratch);
-		t[i] = now() - start;
+		best = fmin(best, now() - start);
 	}
-	return median(t, RUNS);
+	return best;
 }
 
 static double time_walk(struct graph *g, struct arena *scratch)
 {
-	double t[SLOW_RUNS];
+	double best = HUGE_VAL, begin = now();
 
-	for (size_t i = 0; i < SLOW_RUNS; i++) {
+	for (size_t i = 0; i < RUNS && now() - begin < ENOUGH; i++) {
 		arena_reset(scratch);
 		double start = now();
 		walk(g, scratch, NULL, NULL);
-		t[i] = now() - start;
+		best = fmin(best, now() - start);
 	}
-	return median(t, SLOW_RUNS);
+	return best;
 }
 
 static double time_plan(const struct spec *spec, struct arena *scratch)
 {
-	double t[SLOW_RUNS];
+	double best = HUGE_VAL, begin = now();
 
-	for (size_t i = 0; i < SLOW_RUNS; i++) {
+	for (size_t i = 0; i < RUNS && now() - begin < ENOUGH; i++) {
 		arena_reset(scratch);
 		double start = now();
 		plan(spec, scratch, diag_new(scratch));
-		t[i] = now() - start;
+		best = fmin(best, now() - start);
 	}
-	return median(t, SLOW_RUNS);
+	return best;
 }
 
-/* A new process each time; *rss gets the largest resident size in KiB. */
-static double time_cold(const char *memplan, const char *path, long *rss)
-{
-	double t[SLOW_RUNS];
+/* A new process each time.  A child's peak counts what it shares with its parent before exec, so this comes first. */
+struct cold { double seconds; long rss; };     /* rss in KiB; seconds < 0: it failed */
 
-	*rss = 0;
-	for (size_t i = 0; i < SLOW_RUNS; i++) {
+static struct cold time_cold(const char *memplan, const char *path)
+{
+	struct cold best = { HUGE_VAL, 0 };
+
+	for (size_t i = 0; i < COLD_RUNS; i++) {
 		struct rusage used;
 		int status;
 		double start = now();
@@ -95,16 +87,16 @@ static double time_cold(const char *memplan, const char *path, long *rss)
 		if (pid == 0) {
 			int null = open("/dev/null", O_WRONLY);
 			dup2(null, 1);
+			dup2(null, 2);
 			execl(memplan, memplan, "predict", path, (char *)NULL);
 			_exit(127);
 		}
 		if (pid < 0 || wait4(pid, &status, 0, &used) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) > EXIT_NO)
-			return -1;
-		t[i] = now() - start;
-		if (used.ru_maxrss > *rss)
-			*rss = used.ru_maxrss;
+			return (struct cold){ -1, 0 };
+		best.seconds = fmin(best.seconds, now() - start);
+		best.rss = used.ru_maxrss > best.rss ? used.ru_maxrss : best.rss;
 	}
-	return median(t, SLOW_RUNS);
+	return best;
 }
 
 static const char *stem(struct arena *a, const char *path)
@@ -114,24 +106,43 @@ static const char *stem(struct arena *a, const char *path)
 	return dot ? arena_strndup(a, name, (size_t)(dot - name)) : name;
 }
 
-static bool bench_plan(const char *memplan, const char *path, const char *set, const char *note)
+/* What is changed in the plan; %s is the model's name. */
+static const struct variant { const char *note, *set; } variants[] = {
+	{ "", NULL },
+	{ "2 layers", "model={base: %s, num_hidden_layers: 2}" },
+	{ "200 layers", "model={base: %s, num_hidden_layers: 200}" },
+	{ "4096 micro-batches", "train.gradient_accumulation=4096" },
+};
+
+static const struct spec *read_plan(struct arena *a, struct diag *d, const char *path, const struct variant *v)
+{
+	const struct spec *plain = spec_read(a, d, path, NULL, 0);
+
+	if (plain && v->set) {
+		const char *at = strstr(v->set, "%s"), *set = v->set;
+
+		if (at)
+			set = arena_printf(a, "%.*s%s%s", (int)(at - set), set, plain->model.name, at + 2);
+		return spec_read(a, d, path, &set, 1);
+	}
+	return plain;
+}
+
+static bool bench_plan(const char *path, const struct variant *v, struct cold cold)
 {
 	struct arena *a = arena_new(), *scratch = arena_new();
 	struct diag *d = diag_new(a);
-	const struct spec *spec = spec_read(a, d, path, &set, set ? 1 : 0);
+	const struct spec *spec = read_plan(a, d, path, v);
 	const struct result *r = spec ? plan(spec, a, d) : NULL;
 
 	if (r) {
 		double t_fold = time_fold(r->graph, scratch), t_walk = time_walk(r->graph, scratch);
-		double t_plan = time_plan(spec, scratch), t_cold = -1;
-		long rss = 0;
+		double t_plan = time_plan(spec, scratch);
 
-		if (!set)
-			t_cold = time_cold(memplan, path, &rss);
-		printf("%-36s %-10s %8zu %9.1f %9.3f %9.3f", stem(a, path), note, r->graph->ops.n, t_fold * 1e6,
+		printf("%-30s %-18s %6zu %8.1f %8.3f %8.3f", stem(a, path), v->note, r->graph->ops.n, t_fold * 1e6,
 		       t_walk * 1e3, t_plan * 1e3);
-		if (t_cold >= 0)
-			printf(" %9.2f %9.1f", t_cold * 1e3, (double)rss / 1024);
+		if (!v->set && cold.seconds >= 0)
+			printf(" %8.2f %8.1f", cold.seconds * 1e3, (double)cold.rss / 1024);
 		putchar('\n');
 	} else {
 		diag_print(d, stderr);
@@ -143,15 +154,19 @@ static bool bench_plan(const char *memplan, const char *path, const char *set, c
 
 int main(int argc, char **argv)
 {
-	bool ok = argc > 2;
+	struct cold cold[64];
+	bool ok = argc > 2 && argc <= 64;
 
-	if (!ok)
+	if (!ok) {
 		fputs("usage: bench MEMPLAN PLAN.yaml...\n", stderr);
-	printf("%-36s %-10s %8s %9s %9s %9s %9s %9s\n", "plan", "", "ops", "fold us", "walk ms", "plan ms", "cold ms",
-	       "RSS MiB");
-	for (int i = 2; i < argc; i++) {
-		ok &= bench_plan(argv[1], argv[i], NULL, "");
-		ok &= bench_plan(argv[1], argv[i], "train.gradient_accumulation=1024", "1024 micro");
+		return EXIT_INPUT;
 	}
+	for (int i = 2; i < argc; i++)
+		cold[i] = time_cold(argv[1], argv[i]);
+	printf("%-30s %-18s %6s %8s %8s %8s %8s %8s\n", "plan", "", "ops", "fold us", "walk ms", "plan ms", "cold ms",
+	       "RSS MiB");
+	for (int i = 2; i < argc; i++)
+		for (size_t v = 0; v < (i == 2 ? COUNT(variants) : 1); v++)
+			ok &= bench_plan(argv[i], &variants[v], cold[i]);
 	return ok ? EXIT_FITS : EXIT_INPUT;
 }
