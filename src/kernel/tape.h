@@ -107,6 +107,7 @@ struct tape {
 	struct anode sink;             /* stands for the nodes that TAPE_RECOMPUTE does not make */
 	bool stopped;                  /* early stop: nothing is executed any more */
 	tensor_id leaf, leaf_grad;     /* nested run of a reentrant checkpoint: its detached input */
+	struct pslot input;            /* an activation that was told to require a gradient; tensor NO_TENSOR: none */
 	struct op dummy;               /* what tape_op returns after an early stop */
 	bool autocast; enum dtype low; /* low-precision dtype */
 	uint32_t cast_epoch;           /* an autocast context */
@@ -132,6 +133,8 @@ void tape_reset(struct tape *t);
 tensor_id tape_tensor(struct tape *t, enum dtype dt, unsigned ndim, const size_ref *dims);   /* new storage, contiguous */
 tensor_id tape_like(struct tape *t, tensor_id x, enum dtype dt);     /* new storage, x's shape and order of dimensions in memory */
 tensor_id tape_scalar(struct tape *t, enum dtype dt);
+/* Temporary inside one op, out of sight of the dispatcher: written by the op and by nothing else. */
+tensor_id tape_workspace(struct tape *t, enum dtype dt, size_ref n);
 struct op *tape_op(struct tape *t, const char *name, const tensor_id *reads, size_t nreads,
 		   const tensor_id *writes, size_t nwrites);
 struct op *tape_op1(struct tape *t, const char *name, tensor_id r0, tensor_id r1, tensor_id w);
@@ -151,5 +154,7 @@ tensor_id tape_checkpoint_reentrant(struct tape *t, tensor_id (*emit)(void *, te
 /* Runs the engine from loss with a gradient of one.  */
 void tape_backward(struct tape *t, tensor_id loss);
 tensor_id tape_param(struct tape *t, int32_t param);      /* the tensor layers read */
+void tape_require_grad(struct tape *t, tensor_id x);      /* x.requires_grad_(): x becomes a leaf whose gradient is kept */
+void tape_drop_input(struct tape *t);                     /* the graph goes, and with it that leaf */
 
 #endif
