@@ -229,11 +229,13 @@ void trace_optimizer(struct build *b, bool first)
 	const struct optimizer_row *row = optimizer_row(b->spec->optim.name, b->spec->optim.impl);
 	if (b->spec->train.clip_grad_norm <= 0)
 		unscale_gradients(&s);
+	const char *rule = set_rule(b, row->source);
 	tensor_id *copies = master_grads(&s);
 	if (first)
 		make_states(&s, row);
 	row->step(&s);
 	list_drop(&s, copies);
+	set_rule(b, rule);
 }
 
 void trace_zero_grad(struct build *b)
