@@ -147,7 +147,10 @@ static void check_gpus(struct plan_reader *p)
 	uint64_t product;
 	const char *text = degrees_print(p, &product);
 
-	if (product != hw->gpus) {
+	if (product > GPUS_MAX) {
+		diag_error(p->r.d, plan_loc(p, "parallel.data.shard"), "the degrees multiply to more than %d GPUs", GPUS_MAX);
+		diag_hint(p->r.d, "%s", text);
+	} else if (product != hw->gpus) {
 		diag_error(p->r.d, plan_loc(p, "hardware.gpus"), "'hardware.gpus' %llu, but the degrees multiply to %llu",
 			   (ull)hw->gpus, (ull)product);
 		diag_hint(p->r.d, "%s", text);

@@ -8,6 +8,8 @@
 #include "input/node.h"
 #include "input/spec.h"
 
+enum { GPUS_MAX = 1 << 20 };
+
 /* ---- schema.c: the rows of a plan file, for struct spec.  The choices of `framework`, the rows of `kernels` and
  * those of `memory` come from profiles[], kernels[] and opts[]. */
 const struct field *plan_fields(struct arena *a, size_t *n);
