@@ -67,11 +67,15 @@ const struct model_key model_keys[] = {
 	UINT("shared_expert_intermediate_size", KEY_SHARED_FFN, 0, MAX_WIDTH, "width of the shared expert (Qwen2-MoE)"),
 	UINT("first_k_dense_replace", KEY_FIRST_DENSE, 0, MAX_LAYERS, "first layers with a dense MLP"),
 	UINT("decoder_sparse_step", KEY_MOE_EVERY, 1, MAX_LAYERS, "every n-th layer has experts"),
+	BOOL("norm_topk_prob", KEY_NORM_TOPK, "the weights of a token's experts add up to 1"),
+	UINT("n_group", KEY_GROUPS, 1, MAX_COUNT, "groups of experts (DeepSeek)"),
+	UINT("topk_group", KEY_TOPK_GROUPS, 1, MAX_COUNT, "groups that a token's experts come from"),
 	UINT("q_lora_rank", KEY_Q_LORA, 1, MAX_WIDTH, "rank of the query latent; null: none"),
 	UINT("kv_lora_rank", KEY_KV_LORA, 1, MAX_WIDTH, "rank of the key and value latent"),
 	UINT("qk_nope_head_dim", KEY_QK_NOPE, 1, MAX_COUNT, "width of a head without rotation"),
 	UINT("qk_rope_head_dim", KEY_QK_ROPE, 1, MAX_COUNT, "width of a head with rotation"),
 	UINT("v_head_dim", KEY_V_DIM, 1, MAX_COUNT, "width of a value head"),
+	BOOL("rope_interleave", KEY_ROPE_PAIRS, "rotation of neighbours, not of halves (DeepSeek-V3)"),
 	UINT("num_nextn_predict_layers", KEY_MTP, 0, 64, "depths of multi-token prediction"),
 };
 const size_t nmodel_key = COUNT(model_keys);
@@ -89,21 +93,20 @@ static const char *const ignored[] = {
 	"eoi_token_index", "eos_token_id", "ep_size", "head_dim_v", "id2label", "image_seq_length", "image_token_id",
 	"image_token_index", "initial_context_length", "initializer_factor", "initializer_range", "is_decoder",
 	"is_encoder_decoder", "label2id", "layer_norm_eps", "layer_norm_epsilon", "max_dynamic_patch",
-	"min_dynamic_patch", "moe_layer_freq", "n_ctx", "n_group", "norm_topk_prob", "offset_alibi",
-	"original_max_position_embeddings", "output_router_logits", "pad_token_id", "pretraining_tp",
-	"projector_hidden_act", "ps_version", "query_pre_attn_scalar", "rms_norm_eps", "rope_interleave",
-	"rope_local_base_freq", "rope_theta", "rotary_emb_base", "routed_scaling_factor", "router_aux_loss_coef",
-	"router_jitter_noise", "scale_attn_by_inverse_layer_idx", "scale_attn_weights", "scoring_func",
+	"min_dynamic_patch", "moe_layer_freq", "n_ctx", "offset_alibi", "original_max_position_embeddings",
+	"pad_token_id", "pretraining_tp", "projector_hidden_act", "ps_version", "query_pre_attn_scalar",
+	"rms_norm_eps", "rope_local_base_freq", "rope_theta", "rotary_emb_base", "routed_scaling_factor",
+	"router_aux_loss_coef", "scale_attn_by_inverse_layer_idx", "scale_attn_weights", "scoring_func",
 	"select_layer", "seq_aux", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
-	"summary_type", "summary_use_proj", "swiglu_limit", "task_specific_params", "template", "topk_group",
-	"topk_method", "torch_dtype", "transformers_version", "unk_token_id", "use_backbone_lora", "use_cache",
-	"use_llm_lora", "use_thumbnail", "video_token_id", "vision_end_token_id", "vision_feature_layer",
+	"summary_type", "summary_use_proj", "swiglu_limit", "task_specific_params", "template", "topk_method",
+	"torch_dtype", "transformers_version", "unk_token_id", "use_backbone_lora", "use_cache", "use_llm_lora",
+	"use_thumbnail", "video_token_id", "vision_end_token_id", "vision_feature_layer",
 	"vision_feature_select_strategy", "vision_start_token_id", "vision_token_id", "_name_or_path",
 };
 /* Switches of the modeling code that memplan does not follow. */
 static const char *const unmodelled[] = {
-	"add_cross_attention", "apply_residual_connection_post_layernorm", "clip_qkv", "qk_layernorm",
-	"reorder_and_upcast_attn", "use_mask_token",
+	"add_cross_attention", "apply_residual_connection_post_layernorm", "clip_qkv", "output_router_logits",
+	"qk_layernorm", "reorder_and_upcast_attn", "router_jitter_noise", "use_mask_token",
 };
 static const struct { const char *name; enum act_kind act; } acts[] = {
 	{ "silu", ACT_SILU }, { "swish", ACT_SILU }, { "gelu", ACT_GELU }, { "gelu_python", ACT_GELU },
@@ -147,7 +150,7 @@ void model_unknown_key(struct diag *d, const struct pair *p, const char *const *
 static bool truthy(const struct node *n)
 {
 	return n->shape != SHAPE_SCALAR ||
-		(n->scalar != SCALAR_NULL && strcmp(n->text, "false") && strcmp(n->text, "0"));
+		(n->scalar != SCALAR_NULL && strcmp(n->text, "false") && strcmp(n->text, "0") && strcmp(n->text, "0.0"));
 }
 
 static const struct model_key *key_find(const char *name)
@@ -347,6 +350,7 @@ static void derive_attention(struct config *c, struct model *m)
 		m->qk_nope = uint(c, KEY_QK_NOPE);
 		m->qk_rope = uint(c, KEY_QK_ROPE);
 		m->v_dim = uint(c, KEY_V_DIM);
+		m->rope_interleave = c->v[KEY_ROPE_PAIRS] > 0;
 		m->head_dim = m->qk_nope + m->qk_rope;
 		m->kv_heads = m->heads;
 		if (!m->kv_lora || !m->qk_nope || !m->qk_rope || !m->v_dim)
@@ -433,6 +437,19 @@ static void derive_moe_layers(struct config *c, struct model *m)
 	m->moe = moe;
 }
 
+/* Without groups all experts are one. */
+static void derive_groups(struct config *c, struct model *m)
+{
+	m->expert_groups = c->v[KEY_GROUPS] > 0 ? uint(c, KEY_GROUPS) : 1;
+	m->topk_groups = c->v[KEY_TOPK_GROUPS] > 0 ? uint(c, KEY_TOPK_GROUPS) : 1;
+	if (m->experts % m->expert_groups != 0)
+		diag_error(c->d, at(c, KEY_GROUPS), "n_group=%llu does not divide the %llu experts",
+			   (unsigned long long)m->expert_groups, (unsigned long long)m->experts);
+	if (m->topk_groups > m->expert_groups)
+		diag_error(c->d, at(c, KEY_TOPK_GROUPS), "topk_group=%llu is more than the %llu groups",
+			   (unsigned long long)m->topk_groups, (unsigned long long)m->expert_groups);
+}
+
 static void derive_moe(struct config *c, struct model *m)
 {
 	const struct family *f = c->family;
@@ -452,6 +469,8 @@ static void derive_moe(struct config *c, struct model *m)
 		m->router_bias = f->router_bias;
 		m->shared_gate = f->shared_gate;
 		m->expert_bias = f->expert_bias;
+		m->norm_topk = c->v[KEY_NORM_TOPK] > 0;
+		derive_groups(c, m);
 		if (m->topk == 0)
 			diag_error(c->d, c->node->loc, "'num_experts_per_tok' is missing");
 		if (m->moe_ffn == 0)

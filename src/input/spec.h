@@ -61,6 +61,9 @@ struct model {
 	uint64_t experts, topk, moe_ffn, shared_experts, shared_ffn, first_dense, moe_every;
 	const uint8_t *moe;            /* per layer: 1 = experts, 0 = dense MLP; layers entries */
 	bool router_bias, shared_gate, expert_bias, attn_sinks;
+	bool norm_topk;                /* the weights of a token's experts add up to 1 */
+	uint64_t expert_groups, topk_groups;   /* experts are chosen from the best groups (DeepSeek-V3) */
+	bool rope_interleave;          /* neighbours are rotated as pairs */
 	/* multi-head latent attention; kv_lora 0: none */
 	uint64_t q_lora, kv_lora, qk_nope, qk_rope, v_dim;
 	uint64_t mtp_layers;
@@ -74,6 +77,10 @@ enum window_rule {            /* which layers slide where layer_types is absent 
 };
 enum router_order { ROUTER_FIRST, ROUTER_LAST };   /* where the gate stands among the parameters of an MoE block */
 
+/* How a router weighs experts: softmax; the same with fp32 weights (Mixtral); sigmoid and groups (DeepSeek-V3); groups by
+ * their largest softmax (DeepSeek-V2); softmax over the chosen (gpt-oss). */
+enum gate_kind { GATE_SOFTMAX, GATE_SOFTMAX_FP32, GATE_SIGMOID, GATE_SOFTMAX_GROUPS, GATE_CHOSEN };
+
 /* What a model family's code does, one row per config.json model_type (input/family.c). */
 struct family {
 	const char *model_type, *class_name;
@@ -81,6 +88,7 @@ struct family {
 	const char *stem;              /* module that holds embedding, layers and final norm: "model" */
 	enum window_rule window;
 	enum router_order router;
+	enum gate_kind gate;
 	bool experts_use_ffn;          /* expert width is intermediate_size */
 	bool router_bias, shared_gate, expert_bias, attn_sinks, head_bias;
 	int q_bias_key, o_bias_key, mlp_bias_key, qk_norm_key;   /* enum config_key that decides; 0: the flag below */
@@ -173,7 +181,8 @@ struct lora {
 	double alpha, dropout;
 	struct strings targets;
 	enum lora_base base;
-	struct loc loc;
+	enum dtype dtype;              /* of the adapters */
+	struct loc loc, loc_targets, loc_base;
 };
 
 struct train {
@@ -196,7 +205,7 @@ struct allocator_conf { bool expandable_segments; uint64_t max_split_size_mb; };
 struct choice { const struct opt *opt; void *knobs; struct loc loc; };
 
 /* Logical operations that have several implementations; kernel/kernel.h has their rows. */
-enum kernel_op { K_ATTENTION, K_RMS_NORM, K_LAYER_NORM, K_ROPE, K_MLP, K_LOSS, K_N };
+enum kernel_op { K_ATTENTION, K_RMS_NORM, K_LAYER_NORM, K_ROPE, K_MLP, K_EXPERTS, K_LOSS, K_N };
 
 struct spec {
 	int schema;                    /* of the file's format */

@@ -176,12 +176,6 @@ bool attention_is_eager(const struct build *b)
 
 /* ---- projections */
 
-static tensor_id proj(struct layer *l, const char *name, const char *weight, const char *bias, tensor_id x)
-{
-	label(l->b, name);
-	return aten_linear(l->b->t, x, layer_param(l, weight), layer_param(l, bias));
-}
-
 /* [B,S,n·d] -> [B,n,S,d] */
 static tensor_id to_heads(struct build *b, tensor_id x, size_ref n)
 {
@@ -197,17 +191,17 @@ struct qkv { tensor_id q, k, v, whole; };
 
 static tensor_id q_proj(struct layer *l, tensor_id x)
 {
-	return proj(l, "self_attn.q_proj", "self_attn.q_proj.weight", "self_attn.q_proj.bias", x);
+	return emit_linear(l, "self_attn.q_proj", x);
 }
 
 static tensor_id k_proj(struct layer *l, tensor_id x)
 {
-	return proj(l, "self_attn.k_proj", "self_attn.k_proj.weight", "self_attn.k_proj.bias", x);
+	return emit_linear(l, "self_attn.k_proj", x);
 }
 
 static tensor_id v_proj(struct layer *l, tensor_id x)
 {
-	return proj(l, "self_attn.v_proj", "self_attn.v_proj.weight", "self_attn.v_proj.bias", x);
+	return emit_linear(l, "self_attn.v_proj", x);
 }
 
 /* Llama, Mistral, Qwen2, Gemma; Gemma-3 then normalises each head */
@@ -259,7 +253,7 @@ static struct qkv qkv_fused(struct layer *l, tensor_id x)
 	struct build *b = l->b;
 	struct tape *t = b->t;
 	struct qkv y;
-	y.whole = proj(l, "self_attn.qkv_proj", "self_attn.qkv_proj.weight", "self_attn.qkv_proj.bias", x);
+	y.whole = emit_linear(l, "self_attn.qkv_proj", x);
 	y.q = aten_slice(t, y.whole, 2, b->d.q);
 	y.k = aten_slice(t, y.whole, 2, b->d.kv);
 	y.v = aten_slice(t, y.whole, 2, b->d.kv);
@@ -283,12 +277,14 @@ static struct qkv emit_qkv(struct layer *l, tensor_id x)
 tensor_id emit_attention_block(struct layer *l, tensor_id x)
 {
 	struct build *b = l->b;
+	if (b->m->kv_lora > 0)
+		return emit_latent_attention(l, x);
 	struct qkv y = emit_qkv(l, x);
 	emit_rope(b, &y.q, &y.k, l->sliding);
 	struct attention_in in = { y.q, y.k, y.v, b->in.mask[l->sliding], true, b->m->dropout_attn, b->m->attn_softcap };
 	tensor_id o = emit_attention(b, &in);
 	o = aten_reshape(b->t, o, 3, SHAPE(b->B, b->S, b->d.q));
-	tensor_id z = proj(l, "self_attn.o_proj", "self_attn.o_proj.weight", "self_attn.o_proj.bias", o);
+	tensor_id z = emit_linear(l, "self_attn.o_proj", o);
 	tape_holdv(b->t, (tensor_id[]){ o, y.v, y.k, y.q, y.whole }, 5);
 	return z;
 }

@@ -60,6 +60,7 @@ struct build {
 	enum dtype dtype;                      /* of parameters as layers read them */
 	struct param_range outer[2];           /* parameters outside the layers: before and after them */
 	struct layer *layers; size_t nlayer;   /* instances */
+	uint64_t *frozen;                      /* by decoder layer: which parameters are frozen; NULL: none */
 	struct shared_inputs in;
 	tensor_id ids, labels, batch_positions;
 	tensor_id angles[2];                   /* rotary caches, where the rope row keeps them as buffers */
@@ -89,11 +90,18 @@ typedef tensor_id mlp_fn(struct layer *l, tensor_id x);
 struct attention_in { tensor_id q, k, v, mask; bool causal; double dropout, softcap; };
 typedef tensor_id attention_fn(struct build *b, const struct attention_in *x);       /* -> [B,S,H,d] */
 typedef void rope_fn(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tensor_id sin);
+/* Where tokens go: [tokens, k] weights and numbers of experts. */
+struct routing { tensor_id logits, weights, index; };
+typedef tensor_id experts_fn(struct layer *l, tensor_id x, const struct routing *r);   /* x: [tokens, h] */
 typedef tensor_id loss_fn(struct build *b, tensor_id hidden, tensor_id head, tensor_id head_bias);
 
 tensor_id emit_norm(struct build *b, const char *label, tensor_id x, tensor_id weight, tensor_id bias);  /* norm.c */
+tensor_id emit_linear(struct layer *l, const char *name, tensor_id x);               /* linear.c: "mlp.up_proj", with its adapter */
+tensor_id emit_conv1d(struct layer *l, const char *name, tensor_id x);               /* linear.c: a transformers Conv1D */
 tensor_id emit_act(struct build *b, tensor_id x);                                   /* mlp.c: the model's activation */
 tensor_id emit_mlp(struct layer *l, tensor_id x);                                   /* mlp.c */
+tensor_id emit_moe(struct layer *l, tensor_id x);                                   /* moe.c: router, experts, shared experts */
+tensor_id emit_latent_attention(struct layer *l, tensor_id x);                      /* mla.c */
 tensor_id emit_attention_block(struct layer *l, tensor_id x);                        /* attention.c: projections in to projection out */
 tensor_id emit_attention(struct build *b, const struct attention_in *x);            /* attention.c: the chosen row */
 void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local);            /* rope.c */
@@ -111,7 +119,9 @@ struct arch {
 	void (*buffers)(struct build *b);
 	const char *embedding, *head;          /* names of their weights; a tied head has none */
 };
+extern const struct arch arch_gpt2, arch_neox;
 const struct arch *arch_of(const struct model *m);                                  /* NULL: no emitters for this class */
+void embedding_hook(struct build *b, tensor_id x);     /* decoder.c: the model's input embeddings have returned x */
 tensor_id emit_layer(void *layer, tensor_id x);
 tensor_id emit_model(struct build *b, run_layers_fn *run_layers);
 /* A persistent buffer of the model, `copies` like ones (load.c). */

@@ -5,6 +5,7 @@
  * nn/parallel/distributed.py, csrc/distributed/c10d/reducer.cpp. */
 #include "kernel/data_parallel.h"
 #include "kernel/step.h"
+#include "kernel/trained.h"
 
 enum { MIB = 1 << 20, DEFAULT_CAP_MB = 25, ROUND = 512 };
 
@@ -32,7 +33,7 @@ static void fill(struct filling *f, uint64_t bytes)
 
 static size_ref gradient_bytes(struct build *b, const struct pslot *p)
 {
-	return size_mulc(b->a, tensor_numel(b->t, p->local), dtypes[b->spec->prec.params].bytes);
+	return size_mulc(b->a, tensor_numel(b->t, p->local), dtypes[T(b->t, p->local)->dtype].bytes);
 }
 
 static void fill_backwards(struct build *b, struct filling *f, size_t first, size_t n)
@@ -58,6 +59,7 @@ static uint64_t bucket_padding(struct build *b)
 
 void ddp_load(struct build *b)
 {
+	enum dtype dt = trained_dtype(b->spec);
 	size_ref sum = size_const(b->a, 0);
 	for (size_t i = 0; i < b->t->params.n; i++) {
 		const struct pslot *p = &b->t->params.v[i];
@@ -65,10 +67,10 @@ void ddp_load(struct build *b)
 			sum = size_add(b->a, sum, size_mulc(b->a, gradient_bytes(b, p), p->copies));
 	}
 	sum = size_add(b->a, sum, size_const(b->a, bucket_padding(b)));
-	int32_t s = graph_storage(b->g, "gradient buckets", CLASS_COMM, PLACE_GPU, b->spec->prec.params, sum);
+	int32_t s = graph_storage(b->g, "gradient buckets", CLASS_COMM, PLACE_GPU, dt, sum);
 	b->g->storages.v[s].rule = b->dp->source;
-	size_ref n = size_ceil_div(b->a, sum, size_const(b->a, dtypes[b->spec->prec.params].bytes));
-	b->buckets = graph_tensor(b->g, s, b->spec->prec.params, 1, &n);
+	size_ref n = size_ceil_div(b->a, sum, size_const(b->a, dtypes[dt].bytes));
+	b->buckets = graph_tensor(b->g, s, dt, 1, &n);
 	graph_op(b->g, "initialize_buckets", NULL, 0, &b->buckets, 1);
 	*VEC_PUSH(b->a, &b->to_end) = b->buckets;
 }

@@ -101,12 +101,22 @@ static tensor_id llama_layer(struct layer *l, tensor_id x)
 	return blocks[l->b->m->family->block](l, x);
 }
 
+/* peft 0.21.2 peft_model.py _prepare_model_for_gradient_checkpointing: enable_input_require_grads() */
+void embedding_hook(struct build *b, tensor_id x)
+{
+	if (b->spec->train.lora.present && b->recipe.checkpoint != CKPT_NONE)
+		tape_require_grad(b->t, x);
+}
+
 /* GemmaTextScaledWordEmbedding.forward: the result is multiplied by a scalar of the weight's dtype */
 static tensor_id embed(struct build *b)
 {
 	label(b, "embed_tokens");
 	tensor_id x = aten_embedding(b->t, outer_param(b, "model.embed_tokens.weight"), b->ids);
-	return b->m->family->embed_scale ? aten_mul(b->t, x, b->embed_scale) : x;
+	if (b->m->family->embed_scale)
+		x = aten_mul(b->t, x, b->embed_scale);
+	embedding_hook(b, x);
+	return x;
 }
 
 /* Pairs of cos and sin: two where full and sliding layers each have their own. */
@@ -144,15 +154,18 @@ static void llama_buffers(struct build *b)
 		b->embed_scale = add_buffer(b, "embed_scale", b->spec->prec.params, 0, NULL, 1);
 }
 
-/* How the classes of one parameter layout run; NULL: memplan has no emitter for it yet. */
-static const struct arch archs[LAYOUT_N] = {
-	[LAYOUT_LLAMA] = { llama_model, llama_layer, llama_buffers, "model.embed_tokens.weight", "lm_head.weight" },
+static const struct arch arch_llama = {
+	llama_model, llama_layer, llama_buffers, "model.embed_tokens.weight", "lm_head.weight"
+};
+
+/* How the classes of one parameter layout run; NULL: memplan has no emitters for them. */
+static const struct arch *const archs[LAYOUT_N] = {
+	[LAYOUT_LLAMA] = &arch_llama, [LAYOUT_GPT2] = &arch_gpt2, [LAYOUT_NEOX] = &arch_neox,
 };
 
 const struct arch *arch_of(const struct model *m)
 {
-	const struct arch *arch = &archs[m->family->layout];
-	return arch->model ? arch : NULL;
+	return archs[m->family->layout];
 }
 
 tensor_id emit_layer(void *layer, tensor_id x)

@@ -45,6 +45,10 @@ static const struct kernel_row mlp_rows[] = {
 	{ "liger", "one kernel for activation and product; its backward writes in place",
 	  "Liger-Kernel ops/swiglu.py, ops/geglu.py", EMIT(mlp_liger) },
 };
+static const struct kernel_row experts_rows[] = {
+	{ "grouped_mm", "rows sorted by expert, one product for all experts", "transformers 5.12.1 integrations/moe.py",
+	  EMIT(experts_grouped_mm) },
+};
 static const struct kernel_row loss_rows[] = {
 	{ "torch", "full logits, fp32 copy, log_softmax, nll_loss", "transformers 5.12.1 ForCausalLMLoss",
 	  EMIT(loss_torch) },
@@ -58,6 +62,7 @@ const struct kernel_def kernels[K_N] = {
 	[K_LAYER_NORM] = { K_LAYER_NORM, "layer_norm", "LayerNorm", ROWS(layer_norm_rows) },
 	[K_ROPE] = { K_ROPE, "rope", "rotary position embedding", ROWS(rope_rows) },
 	[K_MLP] = { K_MLP, "mlp", "gated activation of the feed-forward block", ROWS(mlp_rows) },
+	[K_EXPERTS] = { K_EXPERTS, "experts", "experts of a mixture", ROWS(experts_rows) },
 	[K_LOSS] = { K_LOSS, "loss", "head and cross entropy", ROWS(loss_rows) },
 };
 

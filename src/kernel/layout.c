@@ -4,6 +4,7 @@
  * times, so the graph does not grow with the number of layers. */
 #include "kernel/data_parallel.h"
 #include "kernel/step.h"
+#include "kernel/trained.h"
 
 enum { MAX_PERIOD = 8 };
 
@@ -14,12 +15,12 @@ bool recipe_checkpoints(const struct recipe *r, uint64_t layer)
 }
 
 /* Layers of one kind trace the same ops. */
-static unsigned layer_kind(const struct build *b, uint64_t i)
+static uint64_t layer_kind(const struct build *b, uint64_t i)
 {
-	unsigned kind = b->m->sliding && b->m->sliding[i];
+	uint64_t kind = b->m->sliding && b->m->sliding[i];
 	kind |= (b->m->moe && b->m->moe[i] ? 2u : 0u);
 	kind |= recipe_checkpoints(&b->recipe, i) ? 4u : 0u;
-	return kind;
+	return kind | (b->frozen ? b->frozen[i] << 3 : 0);
 }
 
 /* How many times the pattern of `period` kinds that starts at layer i occurs in a row. */
@@ -81,6 +82,11 @@ size_t layer_instance(const struct build *b, uint64_t index)
 void layout_layers(struct build *b)
 {
 	b->layers = NEWN(b->a, struct layer, b->m->layers);
+	if (b->spec->train.freeze.n) {
+		b->frozen = NEWN(b->a, uint64_t, b->m->layers);
+		for (uint64_t i = 0; i < b->m->layers; i++)
+			b->frozen[i] = trained_mask(b->a, b->spec, &b->d, i);
+	}
 	for (uint64_t i = 0; i < b->m->layers;) {
 		uint64_t times = 0, period = b->unroll ? 0 : best_period(b, i, &times);
 		if (!period) {

@@ -5,6 +5,7 @@
 
 #include "kernel/data_parallel.h"
 #include "kernel/step.h"
+#include "kernel/trained.h"
 
 static tensor_id persistent_tensor(struct build *b, const char *name, enum tensor_class cls, enum place place,
 				   enum dtype dt, unsigned ndim, const size_ref *dims)
@@ -12,7 +13,9 @@ static tensor_id persistent_tensor(struct build *b, const char *name, enum tenso
 	size_ref n = size_const(b->a, dtypes[dt].bytes);
 	for (unsigned i = 0; i < ndim; i++)
 		n = size_mul(b->a, n, dims[i]);
-	tensor_id t = graph_tensor(b->g, graph_storage(b->g, name, cls, place, dt, n), dt, ndim, dims);
+	int32_t id = graph_storage(b->g, name, cls, place, dt, n);
+	tensor_id t = graph_tensor(b->g, id, dt, ndim, dims);
+	b->g->storages.v[id].rule = b->t->rule;
 	graph_op(b->g, "load", NULL, 0, &t, 1);
 	return t;
 }
@@ -29,17 +32,18 @@ static void stack(struct build *b, const struct pslot *p, tensor_id x)
 static void store_param(struct build *b, struct pslot *slot, const struct param *p)
 {
 	const struct precision *prec = &b->spec->prec;
+	enum dtype dt = p->adapter ? b->spec->train.lora.dtype : prec->params;
 	enum place place = PLACE_GPU;
 	size_ref dim[MAX_DIMS];
 	memcpy(dim, p->dim, sizeof p->dim);
 	if (!p->buffer)
 		b->dp->shard(b, dim, &place);
 	bool whole = !memcmp(dim, p->dim, sizeof p->dim) && place == PLACE_GPU;
-	slot->local = persistent_tensor(b, p->name, CLASS_PARAMETER, place, prec->params, p->ndim, dim);
+	slot->local = persistent_tensor(b, p->name, CLASS_PARAMETER, place, dt, p->ndim, dim);
 	slot->tensor = whole ? slot->local : NO_TENSOR;
 	slot->master = NO_TENSOR;
 	stack(b, slot, slot->local);
-	if (!slot->trainable || dtypes[prec->master].bytes <= dtypes[prec->params].bytes)
+	if (!slot->trainable || dtypes[prec->master].bytes <= dtypes[dt].bytes)
 		return;
 	slot->master = persistent_tensor(b, p->name, CLASS_MASTER, place, prec->master, p->ndim, dim);
 	stack(b, slot, slot->master);
@@ -48,7 +52,7 @@ static void store_param(struct build *b, struct pslot *slot, const struct param 
 static void add_param(struct build *b, const struct param *p, const struct layer *l)
 {
 	struct pslot slot = { .name = p->name, .grad_label = arena_printf(b->a, "gradient of %s", p->name), .grad = NO_TENSOR, .local_grad = NO_TENSOR,
-		.cast = NO_TENSOR, .sum = NO_TENSOR, .kept = NO_TENSOR, .unit = -1, .trainable = !p->buffer,
+		.cast = NO_TENSOR, .sum = NO_TENSOR, .kept = NO_TENSOR, .unit = -1, .trainable = !p->buffer && !p->frozen,
 		.copies = l ? l->times : 1, .layer = l ? (int32_t)l->index : -1, .dim = p->dim, .ndim = p->ndim };
 	slot.ncopies = size_const(b->a, slot.copies);
 	store_param(b, &slot, p);
@@ -75,7 +79,7 @@ static void load_layers(struct build *b)
 {
 	for (size_t i = 0; i < b->nlayer; i++) {
 		struct layer *l = &b->layers[i];
-		struct param_list list = params_layer(b->a, b->m, &b->d, l->index);
+		struct param_list list = trained_layer(b->a, b->spec, &b->d, l->index);
 		l->first_param = b->t->params.n;
 		for (size_t k = 0; k < list.n; k++)
 			add_param(b, &list.v[k], l);
@@ -116,7 +120,7 @@ static void load_scaler(struct build *b)
 
 void trace_load(struct build *b)
 {
-	struct param_list outer = params_outer(b->a, b->m, &b->d);
+	struct param_list outer = trained_outer(b->a, b->spec, &b->d);
 	b->outer[0] = load_outer(b, &outer, true);
 	load_layers(b);
 	b->outer[1] = load_outer(b, &outer, false);

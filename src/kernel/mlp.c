@@ -71,32 +71,26 @@ static tensor_id liger_act_mul(struct build *b, tensor_id gate, tensor_id up)
 	return y;
 }
 
-static tensor_id proj(struct layer *l, const char *name, const char *weight, const char *bias, tensor_id x)
-{
-	label(l->b, name);
-	return aten_linear(l->b->t, x, layer_param(l, weight), layer_param(l, bias));
-}
-
 static tensor_id gate_proj(struct layer *l, tensor_id x)
 {
-	return proj(l, "mlp.gate_proj", "mlp.gate_proj.weight", "mlp.gate_proj.bias", x);
+	return emit_linear(l, "mlp.gate_proj", x);
 }
 
 static tensor_id up_proj(struct layer *l, tensor_id x)
 {
-	return proj(l, "mlp.up_proj", "mlp.up_proj.weight", "mlp.up_proj.bias", x);
+	return emit_linear(l, "mlp.up_proj", x);
 }
 
 static tensor_id down_proj(struct layer *l, tensor_id x)
 {
-	return proj(l, "mlp.down_proj", "mlp.down_proj.weight", "mlp.down_proj.bias", x);
+	return emit_linear(l, "mlp.down_proj", x);
 }
 
 /* Phi3MLP: the two halves of one projection */
 static tensor_id gate_up_proj(struct layer *l, tensor_id x, tensor_id *half)
 {
 	struct build *b = l->b;
-	tensor_id both = proj(l, "mlp.gate_up_proj", "mlp.gate_up_proj.weight", "mlp.gate_up_proj.bias", x);
+	tensor_id both = emit_linear(l, "mlp.gate_up_proj", x);
 	aten_split(b->t, both, T(b->t, both)->ndim - 1u, 2, SHAPE(b->d.f, b->d.f), half);
 	return both;
 }
@@ -153,6 +147,8 @@ tensor_id mlp_liger(struct layer *l, tensor_id x)
 
 tensor_id emit_mlp(struct layer *l, tensor_id x)
 {
+	if (l->b->m->moe && l->b->m->moe[l->index])
+		return emit_moe(l, x);
 	const struct kernel_row *row = kernel_row(l->b->spec, K_MLP);
 	const char *rule = set_rule(l->b, row->source);
 	tensor_id y = ((mlp_fn *)row->emit)(l, x);

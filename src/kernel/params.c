@@ -22,6 +22,7 @@ struct model_dims model_dims(struct arena *a, const struct model *m)
 		.K = size_dim(a, "g", m->kv_heads, "key and value heads"),
 		.d = size_dim(a, "d", m->head_dim, "head dimension"),
 		.E = size_dim(a, "E", m->experts, "experts"),
+		.k = size_dim(a, "k", m->topk, "experts of a token"),
 		.fe = size_dim(a, "f_e", m->moe_ffn, "width of one expert"),
 		.fs = size_dim(a, "f_s", m->shared_ffn, "width of the shared experts"),
 		.P = size_dim(a, "P", m->positions, "positions"),
@@ -136,6 +137,8 @@ static void push_weight(struct ctx *c, const struct row *r, const char *prefix, 
 	p->tied = r->site == SITE_HEAD && c->m->tied;
 	p->buffer = r->when == IF_ROUTER_BIAS;
 	p->routed = r->kind == EXPERTS;
+	p->linear = r->kind == LINEAR && p->ndim == 2 && r->site != SITE_HEAD;
+	p->transposed = r->bias_dim != S_0;
 }
 
 static void push_bias(struct ctx *c, const struct row *r, const char *prefix, uint64_t copies)

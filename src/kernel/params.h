@@ -12,7 +12,7 @@
 /* Named dimensions that parameter shapes are written in; values from the model. */
 struct model_dims {
 	size_ref h, f, V, H, K, d, q, kv;     /* q = H·d, kv = K·d; printed a and g for H and K */
-	size_ref E, fe, fs;                    /* experts, expert width, shared width */
+	size_ref E, k, fe, fs;                 /* experts, experts of a token, expert width, shared width */
 	size_ref P;                            /* positions */
 	size_ref rq, rkv, dn, dr, dv;          /* latent attention: ranks of q and kv; head parts without and with
 	                                        * rotation; value head */
@@ -28,6 +28,8 @@ struct param {
 	bool tied;                     /* shares storage with the embedding: counted there */
 	bool buffer;                   /* a buffer in the class, but stored and counted with the parameters */
 	bool routed;                   /* has an expert dimension first: a token uses topk of E */
+	bool linear, transposed;       /* weight of a linear module, the head apart; transposed: [in, out] */
+	bool frozen, adapter;          /* not trained; added by LoRA (trained.h) */
 	uint64_t copies;               /* like parameters under one row ("*" in the name); 1 else */
 };
 struct param_list { struct param *v; size_t n, cap; };

@@ -179,6 +179,8 @@ void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local)
 /* The part of a head that is rotated: an even number, as int(head_dim * partial_rotary_factor) of pairs. */
 size_ref rotary_width(struct build *b)
 {
+	if (b->m->kv_lora > 0)
+		return b->d.dr;
 	uint64_t d = (uint64_t)((double)b->d.d->value * b->m->rotary_fraction);
 	return d == b->d.d->value ? b->d.d : size_dim(b->a, "r", d, "rotated part of a head");
 }

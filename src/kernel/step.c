@@ -207,8 +207,10 @@ static void backward(struct build *b, tensor_id loss)
 	tape_backward(b->t, scaled);
 	if (scaled != loss)
 		tape_hold(b->t, scaled);
-	if (!b->spec->train.hold_logits)
+	if (!b->spec->train.hold_logits) {
 		tape_hold(b->t, loss);
+		tape_drop_input(b->t);
+	}
 	b->t->layer = -1;
 }
 
@@ -229,6 +231,7 @@ static struct prog *micro_batch(struct build *b, uint64_t micro)
 		b->at = seq;
 		block(b, "drop outputs", WIN_BACKWARD, NULL);
 		tape_holdv(b->t, (tensor_id[]){ b->logits, b->whole_loss, loss }, 3);
+		tape_drop_input(b->t);
 	}
 	b->micro = -1;
 	return seq;

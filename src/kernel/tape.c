@@ -108,10 +108,16 @@ struct op *tape_op1(struct tape *t, const char *name, tensor_id r0, tensor_id r1
 	return tape_op(t, name, r, 2, &w, 1);
 }
 
+/* The early stop unwinds all frames at once: what they hold lives up to there, if it was made by then. */
 void tape_holdv(struct tape *t, const tensor_id *x, size_t n)
 {
-	if (!t->stopped)
+	if (!t->stopped) {
 		graph_hold(t->g, x, n);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (x[i] >= 0 && (size_t)T(t, x[i])->storage < t->made)
+			graph_hold(t->g, &x[i], 1);
 }
 
 void tape_hold(struct tape *t, tensor_id x)
@@ -173,8 +179,10 @@ static void repack(struct tape *t, tensor_id x)
 		return;
 	const struct slot *s = &r->packs.v[r->packed++];
 	t->nodes.v[s->node].saved[s->index] = x;
-	if (r->packed == r->packs.n && r->early_stop)
+	if (r->packed == r->packs.n && r->early_stop) {
 		t->stopped = true;
+		t->made = t->g->storages.n;
+	}
 }
 
 void node_save(struct tape *t, struct anode *n, tensor_id x)

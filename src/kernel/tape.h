@@ -106,6 +106,7 @@ struct tape {
 	int32_t region;                /* index, while in TAPE_REGION or TAPE_RECOMPUTE */
 	struct anode sink;             /* stands for the nodes that TAPE_RECOMPUTE does not make */
 	bool stopped;                  /* early stop: nothing is executed any more */
+	size_t made;                   /* storages that were there by then */
 	tensor_id leaf, leaf_grad;     /* nested run of a reentrant checkpoint: its detached input */
 	struct pslot input;            /* an activation that was told to require a gradient; tensor NO_TENSOR: none */
 	struct op dummy;               /* what tape_op returns after an early stop */

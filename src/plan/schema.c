@@ -18,7 +18,7 @@ static const struct field_choice schema_choices[] = { { "memplan.plan/1", "this 
 static const struct field hardware_fields[] = {
 	{ "gpu", FIELD_STRING, IN(hardware, gpu_name),
 	  .doc = "a name of \"memplan list gpus\", or the path of a calibration file" },
-	{ "gpus", FIELD_UINT, IN(hardware, gpus), PLACE(hardware, loc_gpus), .min = 1, .max = 1 << 20, .unit = "GPUs",
+	{ "gpus", FIELD_UINT, IN(hardware, gpus), PLACE(hardware, loc_gpus), .min = 1, .max = GPUS_MAX, .unit = "GPUs",
 	  .computed = "the product of the degrees in parallel", .doc = "all GPUs of the run" },
 	{ "gpus_per_node", FIELD_UINT, IN(hardware, gpus_per_node), .min = 1, .max = 1024, .unit = "GPUs",
 	  .computed = "the largest divisor of gpus up to 8", .doc = "GPUs that share a host" },
@@ -45,10 +45,10 @@ static const struct field_choice schedule_choices[] = {
 	[PIPE_DUALPIPE_V] = { "dualpipe_v", "DualPipe in a V" },
 };
 static const struct field data_fields[] = {
-	{ "shard", FIELD_UINT, IN(parallel, shard), PLACE(parallel, loc_data), .min = 1, .max = 1 << 20, .unit = "GPUs",
+	{ "shard", FIELD_UINT, IN(parallel, shard), PLACE(parallel, loc_data), .min = 1, .max = GPUS_MAX, .unit = "GPUs",
 	  .computed = "with zero > 0 the GPUs that the other degrees leave, else 1",
 	  .doc = "what ZeRO or FSDP divides by" },
-	{ "replicate", FIELD_UINT, IN(parallel, replicate), .min = 1, .max = 1 << 20, .unit = "GPUs",
+	{ "replicate", FIELD_UINT, IN(parallel, replicate), .min = 1, .max = GPUS_MAX, .unit = "GPUs",
 	  .computed = "with zero 0 the GPUs that the other degrees leave, else 1",
 	  .doc = "copies of the (sharded) model" },
 };
@@ -163,9 +163,11 @@ static const struct field lora_fields[] = {
 	{ "rank", FIELD_UINT, IN(lora, rank), .min = 1, .max = 65536, .doc = "rank of the adapters" },
 	{ "alpha", FIELD_REAL, IN(lora, alpha), .min = 0, .max = 1e9, .deflt = "16", .doc = "scale of the adapters" },
 	{ "dropout", FIELD_REAL, IN(lora, dropout), .min = 0, .max = 1, .deflt = "0", .doc = "before the adapters" },
-	{ "targets", FIELD_STRINGS, IN(lora, targets), .computed = "all linear layers",
-	  .doc = "projections that get an adapter: q, k, v, o, gate, up, down" },
-	{ "base", FIELD_CHOICE, IN(lora, base), CHOICES(lora_base_choices), .deflt = "params",
+	{ "targets", FIELD_STRINGS, IN(lora, targets), PLACE(lora, loc_targets), .computed = "all linear modules of the layers",
+	  .doc = "modules that get an adapter, by name: q_proj, or q for short" },
+	{ "dtype", FIELD_CHOICE, IN(lora, dtype), CHOICES(dtype_choices), .deflt = "fp32",
+	  .doc = "type of the adapters; fp32 is PEFT's autocast_adapter_dtype" },
+	{ "base", FIELD_CHOICE, IN(lora, base), PLACE(lora, loc_base), CHOICES(lora_base_choices), .deflt = "params",
 	  .doc = "how the frozen weights are stored" },
 };
 static const struct field train_fields[] = {
@@ -194,7 +196,7 @@ static const struct field train_fields[] = {
 	{ "lora", FIELD_MAP, IN(train, lora), PLACE(train, lora.loc), .given_offset = offsetof(struct train, lora.present),
 	  FIELDS(lora_fields), .doc = "low-rank adapters; omitted: full fine-tuning" },
 	{ "freeze", FIELD_STRINGS, IN(train, freeze), PLACE(train, loc_freeze), .computed = "nothing",
-	  .doc = "parts of the model that are not trained" },
+	  .doc = "what is not trained: embedding, decoder, head, vision, or names of modules as mlp, layers.0" },
 };
 
 static const struct field allocator_fields[] = {

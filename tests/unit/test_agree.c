@@ -131,6 +131,21 @@ static struct spec base_spec(const struct model *m)
 	return s;
 }
 
+/* Every kernel row and every optimization's default on one model of each norm. */
+static void compare_rows(struct arena *perm, struct arena *scratch, const struct model *m)
+{
+	for (int op = 0; op < K_N; op++)
+		for (size_t row = 0; row < kernels[op].nrow; row++) {
+			struct spec s = base_spec(m);
+			struct recipe r = { .checkpoint = row % 2 ? CKPT_FULL : CKPT_NONE };
+			arena_reset(scratch);
+			s.kernel[op] = (int)row;
+			s.hw.gpu.c[CONST_SM_COUNT] = (struct constant){ .value = 132, .set = true };
+			compare(scratch, arena_printf(perm, "%s, kernels.%s: %s", m->name, kernels[op].name,
+						      kernels[op].rows[row].name), &s, r);
+		}
+}
+
 int main(int argc, char **argv)
 {
 	struct arena *perm = arena_new(), *scratch = arena_new();
@@ -144,6 +159,7 @@ int main(int argc, char **argv)
 		}
 		if (!arch_of(m))
 			continue;
+		compare_rows(perm, scratch, m);
 		for (size_t k = 0; k < COUNT(variations); k++) {
 			struct spec s = base_spec(m);
 			struct recipe r = { .checkpoint = CKPT_NONE };

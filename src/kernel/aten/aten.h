@@ -32,7 +32,9 @@ tensor_id aten_detach(struct tape *t, tensor_id x);
 
 /* ---- pointwise.c: type promotion and broadcasting as TensorIterator does */
 tensor_id aten_add(struct tape *t, tensor_id x, tensor_id y);
+tensor_id aten_sub(struct tape *t, tensor_id x, tensor_id y);
 tensor_id aten_mul(struct tape *t, tensor_id x, tensor_id y);
+tensor_id aten_div_(struct tape *t, tensor_id x, tensor_id y);       /* in place */
 tensor_id aten_add_scalar(struct tape *t, tensor_id x);
 tensor_id aten_mul_scalar(struct tape *t, tensor_id x);
 tensor_id aten_div_scalar(struct tape *t, tensor_id x);
@@ -41,6 +43,7 @@ tensor_id aten_rsqrt(struct tape *t, tensor_id x);
 tensor_id aten_neg(struct tape *t, tensor_id x);
 tensor_id aten_cast(struct tape *t, tensor_id x, enum dtype dt);   /* x itself when it has that dtype */
 tensor_id aten_mean_last(struct tape *t, tensor_id x);      /* over the last dimension, kept */
+tensor_id aten_sum(struct tape *t, tensor_id x, unsigned dim, bool keep);   /* over one dimension */
 tensor_id aten_sum_to_size(struct tape *t, tensor_id x, tensor_id like);
 /* One tensor in, one out; the node saves the input or the result. */
 enum aten_unary { UNARY_SILU, UNARY_GELU, UNARY_TANH, UNARY_RELU, UNARY_SIGMOID };
@@ -61,6 +64,17 @@ tensor_id aten_baddbmm(struct tape *t, tensor_id bias, tensor_id x, tensor_id y)
 tensor_id aten_autocast(struct tape *t, tensor_id x);       /* to the low-precision dtype under autocast; weights are cached */
 tensor_id aten_autocast_fp32(struct tape *t, tensor_id x);
 void aten_autocast_exit(struct tape *t);                    /* the outermost context ends: cached casts are dropped */
+
+/* ---- grouped.c */
+/* x [rows, k] sorted by group, weight [groups, n, k], offsets [groups]: the end of each group's rows. */
+tensor_id aten_grouped_mm(struct tape *t, tensor_id x, tensor_id weight, tensor_id offsets);
+
+/* ---- index.c */
+tensor_id aten_topk(struct tape *t, tensor_id x, size_ref k, tensor_id *index);     /* along the last dimension */
+tensor_id aten_gather(struct tape *t, tensor_id x, tensor_id index);
+tensor_id aten_index(struct tape *t, tensor_id x, tensor_id index);         /* x[index]: rows */
+tensor_id aten_masked_fill_(struct tape *t, tensor_id x, tensor_id mask);   /* in place */
+tensor_id aten_slice_step(struct tape *t, tensor_id x, uint64_t step);      /* of the last dimension */
 
 /* ---- nn.c */
 tensor_id aten_embedding(struct tape *t, tensor_id weight, tensor_id ids);

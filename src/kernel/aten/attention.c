@@ -6,15 +6,6 @@
  * mem_eff_attention, torch 2.14.1). */
 #include "kernel/aten/aten.h"
 
-static tensor_id workspace(struct tape *t, enum dtype dt, size_ref n)
-{
-	int32_t cls = t->cls;
-	t->cls = CLASS_WORKSPACE;
-	tensor_id x = tape_tensor(t, dt, 1, &n);
-	t->cls = cls;
-	return x;
-}
-
 struct heads { size_ref B, H, K, S, Sk, d, dv; };
 
 static struct heads heads(struct tape *t, tensor_id q, tensor_id k, tensor_id v)
@@ -50,11 +41,11 @@ static size_t flash_hidden(struct tape *t, const struct heads *x, enum dtype dt,
 {
 	size_ref rows = size_round_up(t->a, x->S, 128), one = size_const(t->a, 1);
 	size_t n = 0;
-	w[n++] = workspace(t, DT_FP32, mul4(t, x->B, x->H, rows, one));                                /* softmax_d */
-	w[n++] = workspace(t, DT_FP32, mul4(t, x->B, x->H, rows, size_round_up(t->a, x->d, 32)));      /* dq_accum */
+	w[n++] = tape_workspace(t, DT_FP32, mul4(t, x->B, x->H, rows, one));                                /* softmax_d */
+	w[n++] = tape_workspace(t, DT_FP32, mul4(t, x->B, x->H, rows, size_round_up(t->a, x->d, 32)));      /* dq_accum */
 	if (x->H->value != x->K->value)
 		for (int i = 0; i < 2; i++)                                                              /* dk, dv for all heads */
-			w[n++] = workspace(t, dt, mul4(t, x->B, x->H, x->Sk, x->d));
+			w[n++] = tape_workspace(t, dt, mul4(t, x->B, x->H, x->Sk, x->d));
 	return n;
 }
 
@@ -95,14 +86,14 @@ static size_t efficient_hidden(struct tape *t, const struct heads *x, enum dtype
 {
 	size_ref one = size_const(t->a, 1), rows = size_round_up(t->a, x->S, 64);
 	size_t n = 0;
-	w[n++] = workspace(t, DT_FP32, mul4(t, x->B, x->H, x->S, one));                                /* delta */
+	w[n++] = tape_workspace(t, DT_FP32, mul4(t, x->B, x->H, x->S, one));                                /* delta */
 	if (dt == DT_FP32)
 		return n;
 	size_ref acc = mul4(t, x->B, x->H, rows, x->d);                                                  /* dq in fp32 */
 	if (x->d->value > 128 || x->dv->value > 128)
 		acc = size_add(t->a, acc, mul4(t, x->B, x->H, size_round_up(t->a, x->Sk, 64),
 					       size_add(t->a, x->d, x->dv)));                            /* dk, dv */
-	w[n++] = workspace(t, DT_FP32, acc);
+	w[n++] = tape_workspace(t, DT_FP32, acc);
 	return n;
 }
 

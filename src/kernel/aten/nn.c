@@ -7,16 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Temporaries inside one op: written by it and by nothing else. */
-static tensor_id hidden(struct tape *t, enum dtype dt, size_ref n)
-{
-	int32_t cls = t->cls;
-	t->cls = CLASS_WORKSPACE;
-	tensor_id x = tape_tensor(t, dt, 1, &n);
-	t->cls = cls;
-	return x;
-}
-
 /* EmbeddingBackwardKernel.cu (torch 2.14.1): more than 3072 indices are sorted, and rows are summed in fp32
  * partial segments of at most 10 rows. */
 enum { EMBEDDING_SORT_ABOVE = 3072, EMBEDDING_SEGMENT = 10 };
@@ -32,8 +22,8 @@ static size_t embedding_hidden(struct tape *t, size_ref tokens, size_ref vocab, 
 	if (tokens->value <= EMBEDDING_SORT_ABOVE)
 		return 0;
 	for (size_t i = 0; i < COUNT(idx); i++)
-		out[n++] = hidden(t, DT_INT64, idx[i]);
-	out[n++] = hidden(t, DT_FP32, size_mul(a, h, parts));
+		out[n++] = tape_workspace(t, DT_INT64, idx[i]);
+	out[n++] = tape_workspace(t, DT_FP32, size_mul(a, h, parts));
 	return n;
 }
 
@@ -88,7 +78,7 @@ static void back_layer_norm(struct tape *t, struct anode *n, const tensor_id *gr
 		if (n->want[i])
 			w[k++] = out[i] = tape_tensor(t, (enum dtype)T(t, n->in[i])->dtype, 1, &x.dim[x.ndim - 1]);
 	for (int i = 0; i < 2; i++)
-		w[k++] = hidden(t, DT_FP32, norm_partials(t, x.dim[x.ndim - 1]));
+		w[k++] = tape_workspace(t, DT_FP32, norm_partials(t, x.dim[x.ndim - 1]));
 	tape_op(t, "native_layer_norm_backward", r, 1u + n->nsaved, w, k);
 }
 
@@ -122,7 +112,7 @@ static void back_rms_norm(struct tape *t, struct anode *n, const tensor_id *grad
 		w[k++] = out[0] = tape_tensor(t, (enum dtype)x.dtype, x.ndim, x.dim);
 	if (n->want[1])
 		w[k++] = out[1] = tape_tensor(t, (enum dtype)wt.dtype, 1, wt.dim);
-	w[k++] = hidden(t, DT_FP32, norm_partials(t, wt.dim[0]));
+	w[k++] = tape_workspace(t, DT_FP32, norm_partials(t, wt.dim[0]));
 	tape_op(t, "_fused_rms_norm_backward", r, 4, w, k);
 }
 

@@ -87,6 +87,23 @@ tensor_id aten_add(struct tape *t, tensor_id x, tensor_id y)
 	return z;
 }
 
+/* other: -grad, self: grad */
+static void back_sub(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	if (n->want[1])
+		out[1] = unary(t, "neg", grad[0]);
+	out[0] = grad[0];
+}
+
+tensor_id aten_sub(struct tape *t, tensor_id x, tensor_id y)
+{
+	tensor_id in[2] = { x, y };
+	struct anode *n = node_begin(t, "SubBackward0", back_sub, in, 2);
+	tensor_id z = binary(t, "sub", x, y);
+	node_end(t, n, &z, 1);
+	return z;
+}
+
 /* other: grad * self, then self: grad * other */
 static void back_mul(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {
@@ -106,6 +123,37 @@ tensor_id aten_mul(struct tape *t, tensor_id x, tensor_id y)
 	if (n && n->want[1])
 		node_save(t, n, x);
 	tensor_id z = binary(t, "mul", x, y);
+	node_end(t, n, &z, 1);
+	return z;
+}
+
+/* div_tensor_other_backward: -grad * ((self / other) / other), then div_tensor_self_backward: grad / other */
+static void back_div(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	tensor_id other = node_saved(t, n, 0);
+	if (n->want[1]) {
+		tensor_id once = binary(t, "div", node_saved(t, n, 1), other);
+		tensor_id twice = binary(t, "div", once, other);
+		tensor_id neg = unary(t, "neg", grad[0]);
+		out[1] = binary(t, "mul", neg, twice);
+		tape_holdv(t, (tensor_id[]){ neg, twice, once }, 3);
+	}
+	if (n->want[0])
+		out[0] = binary(t, "div", grad[0], other);
+}
+
+/* The numbers that are overwritten are cloned first where the divisor's gradient needs them. */
+tensor_id aten_div_(struct tape *t, tensor_id x, tensor_id y)
+{
+	tensor_id in[2] = { x, y }, old = NO_TENSOR;
+	struct anode *n = node_begin(t, "DivBackward0", back_div, in, 2);
+	node_save(t, n, y);
+	if (n && n->want[1]) {
+		old = unary(t, "clone", x);
+		node_save(t, n, old);
+	}
+	tensor_id z = aten_detach(t, x);
+	tape_op1(t, "div_", x, y, z);
 	node_end(t, n, &z, 1);
 	return z;
 }
@@ -228,6 +276,39 @@ tensor_id aten_mean_last(struct tape *t, tensor_id x)
 	v.dim[v.ndim - 1] = size_const(t->a, 1);
 	tensor_id z = tape_tensor(t, (enum dtype)v.dtype, v.ndim, v.dim);
 	tape_op1(t, "mean", x, NO_TENSOR, z);
+	node_end(t, n, &z, 1);
+	return z;
+}
+
+/* sum_backward: the gradient expanded, a view; dims: of the sum with the dimension kept */
+static void back_sum(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	struct tensor v = *T(t, n->in[0]);
+	out[0] = aten_expand(t, aten_reshape(t, grad[0], v.ndim, n->dims), v.ndim, v.dim);
+}
+
+static unsigned without_dim(const struct tensor *v, unsigned dim, size_ref *out)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < v->ndim; i++)
+		if (i != dim)
+			out[n++] = v->dim[i];
+	return n;
+}
+
+tensor_id aten_sum(struct tape *t, tensor_id x, unsigned dim, bool keep)
+{
+	struct anode *n = node_begin(t, "SumBackward1", back_sum, &x, 1);
+	struct tensor v = *T(t, x);
+	size_ref *kept = NEWN(t->a, size_ref, MAX_DIMS), rest[MAX_DIMS];
+	unsigned nrest = without_dim(&v, dim, rest);
+	memcpy(kept, v.dim, sizeof v.dim);
+	kept[dim] = size_const(t->a, 1);
+	if (n)
+		n->dims = kept;
+	tensor_id z = keep ? tape_tensor(t, (enum dtype)v.dtype, v.ndim, kept)
+			   : tape_tensor(t, (enum dtype)v.dtype, nrest, rest);
+	tape_op1(t, "sum", x, NO_TENSOR, z);
 	node_end(t, n, &z, 1);
 	return z;
 }
