@@ -17,7 +17,7 @@ struct fsdp_unit {
 struct fsdp {
 	struct fsdp_unit *unit; size_t nunit;       /* by layer instance; the last is the root */
 	size_ref W;                            /* ranks that share one copy */
-	enum dtype orig, param, reduce;
+	enum dtype param, reduce;              /* param_dtype and reduce_dtype of the MixedPrecisionPolicy */
 };
 
 bool fsdp_applies(const struct spec *s)
@@ -62,6 +62,11 @@ void fsdp_shard(struct build *b, size_ref *dim, enum place *place)
 		*place = PLACE_PINNED;
 }
 
+static struct fsdp_unit unit_new(struct build *b, size_t n)
+{
+	return (struct fsdp_unit){ .param = NEWN(b->a, size_t, n + 1), .shard = size_const(b->a, 0) };
+}
+
 static void unit_add(struct build *b, struct fsdp_unit *u, int32_t id, size_t first, size_t n)
 {
 	for (size_t i = first; i < first + n; i++) {
@@ -78,15 +83,16 @@ void fsdp_load(struct build *b)
 {
 	struct fsdp *f = NEW(b->a, struct fsdp);
 	const struct precision *prec = &b->spec->prec;
-	*f = (struct fsdp){ .nunit = b->nlayer + 1, .W = shard_ranks(b), .orig = prec->params, .param = prec->compute,
-		.reduce = prec->reduce, .unit = NEWN(b->a, struct fsdp_unit, b->nlayer + 1) };
+	*f = (struct fsdp){ .nunit = b->nlayer + 1, .W = shard_ranks(b), .param = prec->compute, .reduce = prec->reduce,
+		.unit = NEWN(b->a, struct fsdp_unit, b->nlayer + 1) };
 	if (prec->autocast)            /* no MixedPrecisionPolicy then */
-		f->param = f->reduce = f->orig;
+		f->param = f->reduce = prec->params;
 	b->dp_state = f;
-	for (size_t i = 0; i < f->nunit; i++)
-		f->unit[i] = (struct fsdp_unit){ .param = NEWN(b->a, size_t, b->t->params.n), .shard = size_const(b->a, 0) };
-	for (size_t i = 0; i < b->nlayer; i++)
+	for (size_t i = 0; i < b->nlayer; i++) {
+		f->unit[i] = unit_new(b, b->layers[i].nparam);
 		unit_add(b, &f->unit[i], (int32_t)i, b->layers[i].first_param, b->layers[i].nparam);
+	}
+	*root_of(b) = unit_new(b, b->outer[0].n + b->outer[1].n);
 	for (int i = 0; i < 2; i++)
 		unit_add(b, root_of(b), (int32_t)b->nlayer, b->outer[i].first, b->outer[i].n);
 }
@@ -117,28 +123,42 @@ static uint64_t link_share(struct build *b, tensor_id whole)
 
 /* ---- gather: foreach_all_gather */
 
-/* What goes into the all-gather: a flat cast of all shards, or each shard by itself when it comes from the host or
- * has the right type. */
-static size_t gather_inputs(struct build *b, const struct fsdp_unit *u, tensor_id *in)
+static enum dtype shard_dtype(struct build *b, const struct pslot *p)
+{
+	return (enum dtype)T(b->t, p->local)->dtype;
+}
+
+/* Shards that have the right type go in as they are; the others through one flat cast. */
+static size_t gather_cast(struct build *b, const struct fsdp_unit *u, tensor_id *in)
 {
 	const struct fsdp *f = fsdp_of(b);
-	bool host = b->spec->par.cpu_offload;
-	if (!host && f->orig == f->param)
-		return 0;
-	if (!host) {
-		in[0] = flat(b, "shards in the compute type", CLASS_COMM, f->param, u->shard);
-		tensor_id *local = NEWN(b->a, tensor_id, u->n);
-		for (size_t i = 0; i < u->n; i++)
-			local[i] = slot(b, u, i)->local;
-		tape_op(b->t, "empty", local, u->n, in, 1);
-		return 1;
-	}
+	tensor_id *local = NEWN(b->a, tensor_id, u->n + 1);
+	size_ref sum = size_const(b->a, 0);
+	size_t n = 0;
 	for (size_t i = 0; i < u->n; i++) {
-		tensor_id local = slot(b, u, i)->local;
-		size_ref n = tensor_numel(b->t, local);
-		tensor_id copy = new_flat(b, "_to_copy", local, "shard copied from the host", CLASS_COMM, f->orig, n);
-		in[i] = f->orig == f->param ? copy :
-			new_flat(b, "_to_copy", copy, "shard in the compute type", CLASS_COMM, f->param, n);
+		const struct pslot *p = slot(b, u, i);
+		if (shard_dtype(b, p) == f->param)
+			continue;
+		local[n++] = p->local;
+		sum = size_add(b->a, sum, tensor_numel(b->t, p->local));
+	}
+	if (n == 0)
+		return 0;
+	in[0] = flat(b, "shards in the compute type", CLASS_COMM, f->param, sum);
+	tape_op(b->t, "empty", local, n, in, 1);
+	return 1;
+}
+
+/* From the host each shard comes by itself, and is cast on the GPU. */
+static size_t gather_from_host(struct build *b, const struct fsdp_unit *u, tensor_id *in)
+{
+	const struct fsdp *f = fsdp_of(b);
+	for (size_t i = 0; i < u->n; i++) {
+		const struct pslot *p = slot(b, u, i);
+		size_ref n = tensor_numel(b->t, p->local);
+		in[i] = new_flat(b, "_to_copy", p->local, "shard copied from the host", CLASS_COMM, shard_dtype(b, p), n);
+		if (shard_dtype(b, p) != f->param)
+			in[i] = new_flat(b, "_to_copy", in[i], "shard in the compute type", CLASS_COMM, f->param, n);
 	}
 	return u->n;
 }
@@ -149,7 +169,7 @@ static tensor_id all_gather(struct build *b, const struct fsdp_unit *u)
 	if (!is_shared(b))
 		return NO_TENSOR;
 	tensor_id *in = NEWN(b->a, tensor_id, u->n + 1);
-	size_t n = gather_inputs(b, u, in);
+	size_t n = b->spec->par.cpu_offload ? gather_from_host(b, u, in) : gather_cast(b, u, in);
 	tensor_id out = flat(b, "all-gather output", CLASS_COMM, f->param, size_mul(b->a, f->W, u->shard));
 	struct op *o = tape_op(b->t, "empty", in, n, &out, 1);
 	o->stream = STREAM_COPY_IN;
@@ -180,7 +200,7 @@ static void copy_alone(struct build *b, struct fsdp_unit *u)
 	tensor_id old = NO_TENSOR;
 	for (size_t i = 0; i < u->n; i++) {
 		struct pslot *p = slot(b, u, i);
-		bool same = f->orig == f->param && !b->spec->par.cpu_offload;
+		bool same = shard_dtype(b, p) == f->param && !b->spec->par.cpu_offload;
 		tensor_id cast = same ? NO_TENSOR : new_flat(b, "_to_copy", p->local, "shard in the compute type", CLASS_COMM,
 							    f->param, tensor_numel(b->t, p->local));
 		tape_hold(b->t, old);
@@ -451,17 +471,16 @@ static void set_local_grads(struct build *b, tensor_id sum, struct pslot **owner
 }
 
 /* The flat buffer of a unit's sharded gradients: the sum in the reduce type, then a cast to that of the shards. */
-static tensor_id reduce_scatter(struct build *b, const struct fsdp_unit *u, tensor_id in, bool keeps)
+static tensor_id reduce_scatter(struct build *b, tensor_id in, size_ref n, enum dtype orig, enum tensor_class cls)
 {
-	const struct fsdp *f = fsdp_of(b);
-	enum tensor_class cls = keeps ? CLASS_GRADIENT : CLASS_COMM;
-	bool cast = f->reduce != f->orig;
-	tensor_id out = flat(b, cast ? "reduce-scatter output" : "sharded gradients", cast ? CLASS_COMM : cls, f->reduce, u->shard);
+	enum dtype reduce = fsdp_of(b)->reduce;
+	bool cast = reduce != orig;
+	tensor_id out = flat(b, cast ? "reduce-scatter output" : "sharded gradients", cast ? CLASS_COMM : cls, reduce, n);
 	struct op *o = tape_op1(b->t, "empty", in, NO_TENSOR, out);
 	o->stream = STREAM_REDUCE;
 	o->link_bytes = link_share(b, in);
 	all_reduce(b, out);
-	return cast ? new_flat(b, "_to_copy", out, "sharded gradients", cls, f->orig, u->shard) : out;
+	return cast ? new_flat(b, "_to_copy", out, "sharded gradients", cls, orig, n) : out;
 }
 
 /* post_backward */
@@ -481,10 +500,13 @@ static void reduce_unit(struct build *b, struct fsdp_unit *u)
 	size_t n = take_gradients(b, u, grad, owner);
 	if (n == 0)
 		return;
+	size_ref shard = size_const(b->a, 0);
+	for (size_t i = 0; i < n; i++)
+		shard = size_add(b->a, shard, tensor_numel(b->t, owner[i]->local));
 	bool keeps = owner[0]->local_grad < 0 && !b->spec->par.cpu_offload;
-	tensor_id in = flat(b, "reduce-scatter input", CLASS_COMM, f->reduce, size_mul(b->a, f->W, u->shard));
+	tensor_id in = flat(b, "reduce-scatter input", CLASS_COMM, f->reduce, size_mul(b->a, f->W, shard));
 	tape_op(b->t, "empty", grad, n, &in, 1);
-	tensor_id sum = reduce_scatter(b, u, in, keeps);
+	tensor_id sum = reduce_scatter(b, in, shard, shard_dtype(b, owner[0]), keeps ? CLASS_GRADIENT : CLASS_COMM);
 	set_local_grads(b, sum, owner, n);
 	tape_hold(b->t, sum);
 	if (is_shared(b))              /* the loop over gradients keeps its name for the last */
@@ -492,11 +514,20 @@ static void reduce_unit(struct build *b, struct fsdp_unit *u)
 	b->state[STATE_REDUCED] = in;
 }
 
-/* _root_post_backward_final_callback */
+static bool is_gathered(struct build *b, const struct fsdp_unit *u)
+{
+	return u->n && slot(b, u, 0)->tensor >= 0;
+}
+
+/* _root_post_backward_final_callback: the root, units whose input wanted no gradient, gathers that nobody waited for */
 void fsdp_backward_end(struct build *b)
 {
 	reduce_unit(b, root_of(b));
+	for (size_t i = 0; i < b->nlayer; i++)
+		if (is_gathered(b, &fsdp_of(b)->unit[i]))
+			reduce_unit(b, &fsdp_of(b)->unit[i]);
 	tape_hold(b->t, b->state[STATE_REDUCED]);
+	tape_holdv(b->t, b->state + STATE_PENDING, MAX_PENDING);
 	b->state[STATE_REDUCED] = NO_TENSOR;
 	tape_holdv(b->t, b->until_backward_end.v, b->until_backward_end.n);
 	b->until_backward_end.n = 0;
