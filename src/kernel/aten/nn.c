@@ -130,6 +130,8 @@ static tensor_id rms_norm_composite(struct tape *t, tensor_id x, tensor_id weigh
 
 tensor_id aten_rms_norm(struct tape *t, tensor_id x, tensor_id weight)
 {
+	weight = aten_autocast_fp32(t, weight);        /* arguments are cast from the last to the first */
+	x = aten_autocast_fp32(t, x);
 	if (T(t, x)->dtype != T(t, weight)->dtype)
 		return rms_norm_composite(t, x, weight);
 	tensor_id in[2] = { x, weight };
