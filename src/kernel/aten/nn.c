@@ -140,7 +140,8 @@ tensor_id aten_rms_norm(struct tape *t, tensor_id x, tensor_id weight)
 	node_save(t, n, x);
 	node_save(t, n, weight);
 	norm_stat_dims(t, x, &stat);
-	tensor_id y[2] = { tape_like(t, x, (enum dtype)T(t, x)->dtype),
+	struct tensor v = *T(t, x);                    /* the result is contiguous whatever x is */
+	tensor_id y[2] = { tape_tensor(t, (enum dtype)v.dtype, v.ndim, v.dim),
 			   tape_tensor(t, DT_FP32, stat.ndim, stat.dim) };
 	tape_op(t, "_fused_rms_norm", in, 2, y, 2);
 	node_save(t, n, y[1]);
