@@ -22,10 +22,10 @@ struct recipe {
 	bool unroll;                           /* every layer in the graph, none standing for others (tests) */
 };
 
-/* Tensors that outlive the layer that made them and die in the next one: the residual stream, the last all-gather
- * output, the last reduce-scatter input, outputs that were gathered ahead. */
+/* Tensors that outlive the layer that made them and die in the next one: the residual stream, what else a layer
+ * returned, the last all-gather output, the last reduce-scatter input, outputs that were gathered ahead. */
 enum { MAX_PENDING = 16 };
-enum { STATE_STREAM, STATE_GATHERED, STATE_REDUCED, STATE_PENDING, NSTATE = STATE_PENDING + MAX_PENDING };
+enum { STATE_STREAM, STATE_RETURNED, STATE_GATHERED, STATE_REDUCED, STATE_PENDING, NSTATE = STATE_PENDING + MAX_PENDING };
 
 struct layer {                                 /* ctx of the layer emitter */
 	struct build *b;
@@ -69,6 +69,7 @@ struct build {
 	struct prog *at;                       /* where the program grows */
 	struct prog *body;                     /* of the layer run at hand */
 	tensor_id *layer_in, *layer_out;       /* per instance, of the micro-batch at hand */
+	tensor_id returned;                    /* second result of the layer, in models that keep it until the next */
 	tensor_id outer_state[NSTATE], state[NSTATE];   /* what one layer's run hands to the next */
 	int32_t micro;
 	tensor_id loss_scale;                  /* of the gradient scaler; NO_TENSOR: none */
@@ -96,6 +97,7 @@ typedef tensor_id experts_fn(struct layer *l, tensor_id x, const struct routing 
 typedef tensor_id loss_fn(struct build *b, tensor_id hidden, tensor_id head, tensor_id head_bias);
 
 tensor_id emit_norm(struct build *b, const char *label, tensor_id x, tensor_id weight, tensor_id bias);  /* norm.c */
+tensor_id emit_layer_norm(struct layer *l, const char *name, tensor_id x);           /* decoder.c: a norm of the layer, by its module's name */
 tensor_id emit_linear(struct layer *l, const char *name, tensor_id x);               /* linear.c: "mlp.up_proj", with its adapter */
 tensor_id emit_conv1d(struct layer *l, const char *name, tensor_id x);               /* linear.c: a transformers Conv1D */
 tensor_id emit_act(struct build *b, tensor_id x);                                   /* mlp.c: the model's activation */
@@ -110,6 +112,10 @@ void add_angles(struct build *b, unsigned kinds);                               
 void emit_position_ids(struct build *b);                                            /* rope.c */
 void emit_rotary(struct build *b, tensor_id embedded, unsigned kinds);              /* rope.c: cos and sin, one pair or two */
 void emit_masks(struct build *b, tensor_id embedded);                               /* mask.c: in the dtype of the embeddings */
+/* What a causal mask is combined with: nothing; a window; a function of the class; a padding mask [B,S]. */
+enum mask_kind { MASK_CAUSAL, MASK_SLIDING, MASK_OVERLAID, MASK_PADDED };
+tensor_id emit_bool_mask(struct build *b, enum mask_kind kind, tensor_id padding);                   /* mask.c: sdpa_mask() */
+tensor_id emit_float_mask(struct build *b, enum mask_kind kind, tensor_id padding, enum dtype dt);   /* eager_mask(): 0 and lowest */
 bool attention_is_eager(const struct build *b);                                     /* attention.c: the model's own matmul and softmax */
 typedef tensor_id run_layers_fn(struct build *b, tensor_id x);
 /* A model class: ids -> hidden states, one decoder layer, the buffers it registers (decoder.c). */
@@ -119,7 +125,7 @@ struct arch {
 	void (*buffers)(struct build *b);
 	const char *embedding, *head;          /* names of their weights; a tied head has none */
 };
-extern const struct arch arch_gpt2, arch_neox;
+extern const struct arch arch_bloom, arch_gpt2, arch_neox;
 const struct arch *arch_of(const struct model *m);                                  /* NULL: no emitters for this class */
 void embedding_hook(struct build *b, tensor_id x);     /* decoder.c: the model's input embeddings have returned x */
 tensor_id emit_layer(void *layer, tensor_id x);

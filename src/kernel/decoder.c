@@ -25,7 +25,7 @@ tensor_id outer_param(struct build *b, const char *name)
 	return x >= 0 ? x : find_param(b, b->outer[1].first, b->outer[1].n, name);
 }
 
-static tensor_id layer_norm(struct layer *l, const char *name, tensor_id x)
+tensor_id emit_layer_norm(struct layer *l, const char *name, tensor_id x)
 {
 	struct build *b = l->b;
 	return emit_norm(b, name, x, layer_param(l, arena_printf(b->a, "%s.weight", name)),
@@ -42,12 +42,12 @@ static tensor_id residual_add(struct build *b, tensor_id residual, tensor_id x)
 static tensor_id block_pre(struct layer *l, tensor_id x)
 {
 	struct tape *t = l->b->t;
-	tensor_id h = layer_norm(l, "input_layernorm", x);
+	tensor_id h = emit_layer_norm(l, "input_layernorm", x);
 	tensor_id a = emit_attention_block(l, h);
 	tape_hold(t, h);
 	tensor_id mid = residual_add(l->b, x, aten_dropout(t, a, l->b->m->dropout_resid));
 	tape_hold(t, a);
-	h = layer_norm(l, "post_attention_layernorm", mid);
+	h = emit_layer_norm(l, "post_attention_layernorm", mid);
 	tensor_id m = emit_mlp(l, h);
 	tape_hold(t, h);
 	tensor_id y = residual_add(l->b, mid, aten_dropout(t, m, l->b->m->dropout_resid));
@@ -60,12 +60,12 @@ static tensor_id block_post(struct layer *l, tensor_id x)
 {
 	struct tape *t = l->b->t;
 	tensor_id a = emit_attention_block(l, x);
-	tensor_id n = layer_norm(l, "post_attention_layernorm", a);
+	tensor_id n = emit_layer_norm(l, "post_attention_layernorm", a);
 	tape_hold(t, a);
 	tensor_id mid = residual_add(l->b, x, n);
 	tape_hold(t, n);
 	tensor_id m = emit_mlp(l, mid);
-	n = layer_norm(l, "post_feedforward_layernorm", m);
+	n = emit_layer_norm(l, "post_feedforward_layernorm", m);
 	tape_hold(t, m);
 	tensor_id y = residual_add(l->b, mid, n);
 	tape_holdv(t, (tensor_id[]){ n, mid }, 2);
@@ -76,17 +76,17 @@ static tensor_id block_post(struct layer *l, tensor_id x)
 static tensor_id block_four(struct layer *l, tensor_id x)
 {
 	struct tape *t = l->b->t;
-	tensor_id h = layer_norm(l, "input_layernorm", x);
+	tensor_id h = emit_layer_norm(l, "input_layernorm", x);
 	tensor_id a = emit_attention_block(l, h);
 	tape_hold(t, h);
-	tensor_id n = layer_norm(l, "post_attention_layernorm", a);
+	tensor_id n = emit_layer_norm(l, "post_attention_layernorm", a);
 	tape_hold(t, a);
 	tensor_id mid = residual_add(l->b, x, n);
 	tape_hold(t, n);
-	h = layer_norm(l, "pre_feedforward_layernorm", mid);
+	h = emit_layer_norm(l, "pre_feedforward_layernorm", mid);
 	tensor_id m = emit_mlp(l, h);
 	tape_hold(t, h);
-	n = layer_norm(l, "post_feedforward_layernorm", m);
+	n = emit_layer_norm(l, "post_feedforward_layernorm", m);
 	tape_hold(t, m);
 	tensor_id y = residual_add(l->b, mid, n);
 	tape_holdv(t, (tensor_id[]){ n, mid }, 2);
@@ -161,6 +161,7 @@ static const struct arch arch_llama = {
 /* How the classes of one parameter layout run; NULL: memplan has no emitters for them. */
 static const struct arch *const archs[LAYOUT_N] = {
 	[LAYOUT_LLAMA] = &arch_llama, [LAYOUT_GPT2] = &arch_gpt2, [LAYOUT_NEOX] = &arch_neox,
+	[LAYOUT_BLOOM] = &arch_bloom,
 };
 
 const struct arch *arch_of(const struct model *m)

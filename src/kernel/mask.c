@@ -13,38 +13,73 @@ static tensor_id positions(struct build *b, size_ref n)
 	return aten_new(b->t, "add", DT_INT64, 1, &n, r, NO_TENSOR);
 }
 
-/* and_masks(sliding_window_overlay, causal_mask_function): a 1, then &= kv > q - window, then &= kv <= q */
-static tensor_id window_and_causal(struct build *b, tensor_id q, tensor_id kv, const size_ref *dims)
+/* Positions of queries and keys, [1,1,S,S] or, padded, [B,1,S,S] for what compares them, and a padding mask [B,S]. */
+struct compared { tensor_id q, kv, padding; size_ref dims[4]; };
+typedef tensor_id mask_fn(struct build *b, const struct compared *c);
+
+/* result & mask */
+static tensor_id both(struct build *b, const struct compared *c, tensor_id result, tensor_id mask)
 {
-	struct tape *t = b->t;
-	tensor_id ones = aten_new(t, "new_ones", DT_BOOL, 0, NULL, NO_TENSOR, NO_TENSOR);
-	tensor_id first = aten_new(t, "sub", DT_INT64, 1, &b->S, q, NO_TENSOR);
-	tensor_id gt = aten_new(t, "gt", DT_BOOL, 4, dims, kv, first);
-	tensor_id in_window = aten_new(t, "bitwise_and", DT_BOOL, 4, dims, ones, gt);
-	tape_hold(t, gt);
-	tensor_id le = aten_new(t, "le", DT_BOOL, 4, dims, kv, q);
-	return aten_new(t, "bitwise_and", DT_BOOL, 4, dims, in_window, le);
+	return aten_new(b->t, "bitwise_and", DT_BOOL, 4, c->dims, result, mask);
 }
 
-/* sdpa_mask(): True where a query sees a key, expanded over the batch */
-static tensor_id bool_mask(struct build *b, bool sliding)
+/* kv <= q */
+static tensor_id causal(struct build *b, const struct compared *c)
+{
+	return aten_new(b->t, "le", DT_BOOL, 4, SHAPE(size_const(b->a, 1), c->dims[1], c->dims[2], c->dims[3]), c->kv, c->q);
+}
+
+/* and_masks(sliding_window_overlay, causal_mask_function): a 1, then &= kv > q - window, then &= kv <= q */
+static tensor_id sliding(struct build *b, const struct compared *c)
 {
 	struct tape *t = b->t;
-	size_ref one = size_const(b->a, 1), dims[4] = { one, one, b->S, b->S };
+	tensor_id y = aten_new(t, "new_ones", DT_BOOL, 0, NULL, NO_TENSOR, NO_TENSOR);
+	tensor_id first = aten_new(t, "sub", DT_INT64, 1, &b->S, c->q, NO_TENSOR);
+	y = both(b, c, y, aten_new(t, "gt", DT_BOOL, 4, c->dims, c->kv, first));
+	return both(b, c, y, causal(b, c));
+}
+
+/* and_masks(causal_mask_function, f) under vmap, where f says True: FalconModel asks for a mask that way */
+static tensor_id overlaid(struct build *b, const struct compared *c)
+{
+	tensor_id y = aten_new(b->t, "new_ones", DT_BOOL, 1, &b->S, NO_TENSOR, NO_TENSOR);
+	y = both(b, c, y, causal(b, c));
+	return both(b, c, y, aten_new(b->t, "_to_copy", DT_BOOL, 0, NULL, NO_TENSOR, NO_TENSOR));
+}
+
+/* and_masks(causal_mask_function, padding_mask_function) */
+static tensor_id padded(struct build *b, const struct compared *c)
+{
+	size_ref one = size_const(b->a, 1);
+	struct compared all = *c;
+	all.dims[0] = b->B;
+	tensor_id y = aten_new(b->t, "new_ones", DT_BOOL, 0, NULL, NO_TENSOR, NO_TENSOR);
+	y = both(b, c, y, causal(b, c));
+	return both(b, &all, y, aten_new(b->t, "index", DT_BOOL, 4, SHAPE(b->B, one, one, b->S), c->padding, NO_TENSOR));
+}
+
+tensor_id emit_bool_mask(struct build *b, enum mask_kind kind, tensor_id padding)
+{
+	static mask_fn *const by_kind[] = {
+		[MASK_CAUSAL] = causal, [MASK_SLIDING] = sliding, [MASK_OVERLAID] = overlaid, [MASK_PADDED] = padded,
+	};
+	struct tape *t = b->t;
+	size_ref one = size_const(b->a, 1);
 	tensor_id batch = aten_new(t, "arange", DT_INT64, 1, &b->B, NO_TENSOR, NO_TENSOR);
 	tensor_id head = aten_new(t, "arange", DT_INT64, 1, &one, NO_TENSOR, NO_TENSOR);
-	tensor_id q = positions(b, b->S), kv = positions(b, b->S);
-	tensor_id m = sliding ? window_and_causal(b, q, kv, dims) : aten_new(t, "le", DT_BOOL, 4, dims, kv, q);
-	tape_holdv(t, (tensor_id[]){ batch, head, q, kv }, 4);
+	struct compared c = { .padding = padding, .dims = { one, one, b->S, b->S } };
+	c.q = positions(b, b->S);
+	c.kv = positions(b, b->S);
+	tensor_id m = by_kind[kind](b, &c);
+	tape_holdv(t, (tensor_id[]){ batch, head, c.q, c.kv }, 4);
 	return aten_expand(t, m, 4, SHAPE(b->B, one, b->S, b->S));
 }
 
-/* eager_mask(): where(mask, 0, lowest value) in the dtype of the hidden states */
-static tensor_id float_mask(struct build *b, bool sliding, enum dtype dt)
+tensor_id emit_float_mask(struct build *b, enum mask_kind kind, tensor_id padding, enum dtype dt)
 {
 	struct tape *t = b->t;
 	size_ref one = size_const(b->a, 1), dims[4] = { b->B, one, b->S, b->S };
-	tensor_id m = bool_mask(b, sliding);
+	tensor_id m = emit_bool_mask(b, kind, padding);
 	tensor_id zero = aten_new(t, "empty", dt, 0, NULL, NO_TENSOR, NO_TENSOR);
 	tensor_id low = aten_new(t, "scalar_tensor", dt, 0, NULL, NO_TENSOR, NO_TENSOR);
 	tensor_id y = aten_new(t, "where", dt, 4, dims, m, low);
@@ -52,11 +87,12 @@ static tensor_id float_mask(struct build *b, bool sliding, enum dtype dt)
 	return y;
 }
 
-static tensor_id emit_mask(struct build *b, bool sliding, enum dtype dt)
+static tensor_id emit_mask(struct build *b, bool slides, enum dtype dt)
 {
+	enum mask_kind kind = slides ? MASK_SLIDING : MASK_CAUSAL;
 	if (attention_is_eager(b))
-		return float_mask(b, sliding, dt);
-	return sliding && b->S->value >= b->m->sliding_window ? bool_mask(b, sliding) : NO_TENSOR;
+		return emit_float_mask(b, kind, NO_TENSOR, dt);
+	return slides && b->S->value >= b->m->sliding_window ? emit_bool_mask(b, kind, NO_TENSOR) : NO_TENSOR;
 }
 
 /* Mistral and Phi-3 make the one mask that all their layers use; the others a mapping of both kinds. */

@@ -107,6 +107,7 @@ static void remember_kwargs(struct build *b)
 
 static tensor_id run_layers(struct build *b, tensor_id x)
 {
+	b->state[STATE_RETURNED] = NO_TENSOR;
 	remember_kwargs(b);
 	for (size_t i = 0; i < b->nlayer; i++) {
 		struct layer *l = &b->layers[i];
@@ -118,9 +119,11 @@ static tensor_id run_layers(struct build *b, tensor_id x)
 		b->t->layer = (int32_t)l->index;
 		b->layer_in[i] = x;
 		b->dp->layer_begin(b, i);
+		b->returned = NO_TENSOR;
 		x = run_layer(b, l, x);
 		b->dp->layer_end(b, i);
-		tape_hold(b->t, b->layer_in[i]);
+		tape_holdv(b->t, (tensor_id[]){ b->layer_in[i], b->state[STATE_RETURNED] }, 2);
+		b->state[STATE_RETURNED] = b->returned;
 		b->layer_out[i] = b->state[STATE_STREAM] = x;
 		if (ends_run(b, i))
 			run_end(b, l->group);

@@ -23,6 +23,7 @@ tensor_id aten_flatten(struct tape *t, tensor_id x);        /* [..., n] -> [rows
 tensor_id aten_transpose(struct tape *t, tensor_id x, unsigned i, unsigned j);
 tensor_id aten_expand(struct tape *t, tensor_id x, unsigned ndim, const size_ref *dims);    /* same or leading new dims */
 tensor_id aten_slice(struct tape *t, tensor_id x, unsigned dim, size_ref len);
+tensor_id aten_select(struct tape *t, tensor_id x, unsigned dim);            /* one index of a dimension, which goes */
 void aten_split(struct tape *t, tensor_id x, unsigned dim, unsigned n, const size_ref *len, tensor_id *out);
 tensor_id aten_contiguous(struct tape *t, tensor_id x);
 tensor_id aten_clone(struct tape *t, tensor_id x);          /* preserves strides */
@@ -60,7 +61,8 @@ tensor_id aten_conv1d(struct tape *t, tensor_id x, tensor_id weight, tensor_id b
 tensor_id aten_bmm(struct tape *t, tensor_id x, tensor_id y);
 /* batched x [.., m, k] times y [.., k, n] as torch.matmul does it. */
 tensor_id aten_matmul(struct tape *t, tensor_id x, tensor_id y);
-tensor_id aten_baddbmm(struct tape *t, tensor_id bias, tensor_id x, tensor_id y);   /* bias is not in need of a gradient */
+/* beta * bias + alpha * x y, alpha other than 1; the bias needs no gradient. */
+tensor_id aten_baddbmm(struct tape *t, tensor_id bias, tensor_id x, tensor_id y);
 tensor_id aten_autocast(struct tape *t, tensor_id x);       /* to the low-precision dtype under autocast; weights are cached */
 tensor_id aten_autocast_fp32(struct tape *t, tensor_id x);
 void aten_autocast_exit(struct tape *t);                    /* the outermost context ends: cached casts are dropped */

@@ -191,26 +191,38 @@ tensor_id aten_matmul(struct tape *t, tensor_id x, tensor_id y)
 	return aten_reshape(t, z, 4, v.dim);
 }
 
-/* batch1: grad batch2^T, batch2: batch1^T grad; self needs none */
+static tensor_id scaled(struct tape *t, tensor_id x)
+{
+	tensor_id y = tape_like(t, x, (enum dtype)T(t, x)->dtype);
+	tape_op1(t, "mul", x, NO_TENSOR, y);
+	return y;
+}
+
+/* batch1: grad batch2^T * alpha, batch2: batch1^T grad * alpha */
 static void back_baddbmm(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {
 	struct tensor x = *T(t, n->in[0]), y = *T(t, n->in[1]);
 	if (n->want[0])
-		out[0] = bmm_out(t, "bmm", grad[0], node_saved(t, n, n->want[1] ? 1 : 0), x.dim[1], x.dim[2], y.dim[2]);
+		out[0] = scaled(t, bmm_out(t, "bmm", grad[0], node_saved(t, n, n->want[1] ? 1 : 0),
+					   x.dim[1], x.dim[2], y.dim[2]));
 	if (n->want[1])
-		out[1] = bmm_out(t, "bmm", node_saved(t, n, 0), grad[0], y.dim[1], y.dim[2], x.dim[1]);
+		out[1] = scaled(t, bmm_out(t, "bmm", node_saved(t, n, 0), grad[0], y.dim[1], y.dim[2], x.dim[1]));
 }
 
 tensor_id aten_baddbmm(struct tape *t, tensor_id bias, tensor_id x, tensor_id y)
 {
+	y = aten_autocast(t, y);
+	x = aten_autocast(t, x);
+	bias = aten_autocast(t, bias);
 	tensor_id in[2] = { x, y };
 	struct anode *n = node_begin(t, "BaddbmmBackward0", back_baddbmm, in, 2);
 	if (n && n->want[1])
 		node_save(t, n, x);
 	if (n && n->want[0])
 		node_save(t, n, y);
-	(void)bias;
-	tensor_id z = bmm_out(t, "baddbmm", x, y, T(t, x)->dim[1], T(t, y)->dim[2], T(t, y)->dim[1]);
+	size_ref b = T(t, x)->dim[0], m = T(t, x)->dim[1], k = T(t, y)->dim[1], w = T(t, y)->dim[2];
+	tensor_id r[3] = { bias, x, y }, z = tape_tensor(t, (enum dtype)T(t, x)->dtype, 3, SHAPE(b, m, w));
+	tape_op(t, "baddbmm", r, 3, &z, 1)->flops = mul_u64(2, mul_u64(mul_u64(b->value, m->value), mul_u64(w->value, k->value)));
 	node_end(t, n, &z, 1);
 	return z;
 }

@@ -221,6 +221,26 @@ static tensor_id full_like_input(struct tape *t, const struct anode *n, const ch
 	return y;
 }
 
+static void back_select(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	out[0] = full_like_input(t, n, "select_backward", grad[0]);
+}
+
+/* x[..., i, ...]: the dimension goes */
+tensor_id aten_select(struct tape *t, tensor_id x, unsigned dim)
+{
+	struct anode *n = node_begin(t, "SelectBackward0", back_select, &x, 1);
+	struct tensor v = *T(t, x);
+	v.ndim--;
+	for (unsigned i = dim; i < v.ndim; i++) {
+		v.dim[i] = v.dim[i + 1];
+		v.stride[i] = v.stride[i + 1];
+	}
+	tensor_id y = make_view(t, x, v.ndim, v.dim, v.stride);
+	node_end(t, n, &y, 1);
+	return y;
+}
+
 static void back_slice(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {
 	out[0] = full_like_input(t, n, "slice_backward", grad[0]);
