@@ -4,11 +4,12 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$(dirname "$here")")
-for target in yaml config; do
+for target in yaml plan config; do
 	corpus=$1/corpus_$target
 	mkdir -p "$corpus"
 	case $target in
-	yaml) seeds="$root/examples $root/calibrations $root/tests/errors" dictionary=$here/plan.dict ;;
+	yaml) seeds="$root/calibrations $root/tests/errors" dictionary=$here/plan.dict ;;
+	plan) seeds="$root/examples $root/tests/errors $root/tests/check" dictionary=$here/plan.dict ;;
 	config) seeds="$root/models $root/tests/configs" dictionary=$here/config.dict ;;
 	esac
 	folders=
