@@ -112,7 +112,7 @@ const struct family families[] = {
 	  .deflt = DEFAULTS(DIMS(2048, 2048, 16, 16, 0, 50304, 4096), MOE(64, 8, 0)) },
 	{ .model_type = "deepseek_v2", .class_name = "DeepseekV2ForCausalLM", .stem = "model", .norms = 2,
 	  .q_bias_key = KEY_ATTENTION_BIAS, .o_bias_key = KEY_ATTENTION_BIAS, .mlp_bias_key = KEY_MLP_BIAS,
-	  .router = ROUTER_LAST, .gate = GATE_SOFTMAX_GROUPS, .source = "models/deepseek_v2",
+	  .router = ROUTER_LAST, .gate = GATE_SOFTMAX_SCALED, .rope = ROPE_COMPLEX, .source = "models/deepseek_v2",
 	  .deflt = DEFAULTS(DIMS(4096, 11008, 32, 32, 0, 32000, 2048), MLA(1536, 512), MOE(64, 0, 1407),
 			    [KEY_SHARED] = 2) },
 	{ .model_type = "deepseek_v3", .class_name = "DeepseekV3ForCausalLM", .stem = "model", .norms = 2,

@@ -84,7 +84,7 @@ const size_t nmodel_key = COUNT(model_keys);
 static const char *const structured[] = {
 	"model_type", "hidden_act", "hidden_activation", "activation_function", "activation", "layer_types",
 	"mlp_only_layers", "rope_parameters", "rope_scaling", "text_config", "llm_config", "vision_config",
-	"downsample_ratio", "force_image_size", "mm_tokens_per_image", "quantization_config",
+	"downsample_ratio", "force_image_size", "mm_tokens_per_image", "quantization_config", "topk_method",
 };
 /* Keys of config.json that change no size. */
 static const char *const ignored[] = {
@@ -313,6 +313,7 @@ static void derive_falcon(struct config *c, struct model *m, struct family *f)
 	bool grouped = c->v[KEY_NEW_DECODER] > 0, parallel = c->v[KEY_PARALLEL_ATTN] > 0;
 	if (!grouped)
 		m->kv_heads = c->v[KEY_MULTI_QUERY] > 0 ? 1 : m->heads;
+	f->grouped_qkv = grouped;
 	f->block = parallel ? BLOCK_PARALLEL : BLOCK_PRE;
 	f->norms = !parallel || uint(c, KEY_PARALLEL_NORMS) == 2 || (grouped && uint(c, KEY_PARALLEL_NORMS) == 0) ? 2 : 1;
 	f->position = c->v[KEY_ALIBI] > 0 ? POS_ALIBI : POS_ROPE;
@@ -445,6 +446,9 @@ static void derive_groups(struct config *c, struct model *m)
 	if (m->experts % m->expert_groups != 0)
 		diag_error(c->d, at(c, KEY_GROUPS), "n_group=%llu does not divide the %llu experts",
 			   (unsigned long long)m->expert_groups, (unsigned long long)m->experts);
+	const char *method;
+	if (c->family->gate == GATE_SOFTMAX_SCALED && node_string(c->d, c->node, "topk_method", &method))
+		m->group_limited = strcmp(method, "greedy") != 0;
 	if (m->topk_groups > m->expert_groups)
 		diag_error(c->d, at(c, KEY_TOPK_GROUPS), "topk_group=%llu is more than the %llu groups",
 			   (unsigned long long)m->topk_groups, (unsigned long long)m->expert_groups);

@@ -26,8 +26,9 @@ enum act_kind { ACT_SILU, ACT_GELU, ACT_GELU_TANH, ACT_GELU_NEW, ACT_GELU_BLOOM,
 enum position_kind { POS_ROPE, POS_LEARNED, POS_ALIBI };
 enum qkv_kind { QKV_SPLIT, QKV_FUSED };
 enum qk_norm_kind { QKNORM_NONE, QKNORM_HEAD, QKNORM_FULL };
-/* apply_rotary_pos_emb: in the dtype of q; with fp32 angles (OLMo); a slice of each head, joined again (Phi-3) */
-enum rope_kind { ROPE_PLAIN, ROPE_FP32, ROPE_SLICED };
+/* apply_rotary_pos_emb: in the dtype of q; with fp32 angles (OLMo); a slice of each head, joined again (Phi-3); complex
+ * numbers (DeepSeek-V2) */
+enum rope_kind { ROPE_PLAIN, ROPE_FP32, ROPE_SLICED, ROPE_COMPLEX };
 
 /* Vision towers by class: Qwen2-VL, Qwen2.5-VL and Qwen3-VL, SigLIP with Gemma-3's projector, InternViT. */
 enum vision_kind { VISION_NONE, VISION_QWEN2, VISION_QWEN2_5, VISION_QWEN3, VISION_SIGLIP, VISION_INTERN, VISION_N };
@@ -63,6 +64,7 @@ struct model {
 	bool router_bias, shared_gate, expert_bias, attn_sinks;
 	bool norm_topk;                /* the weights of a token's experts add up to 1 */
 	uint64_t expert_groups, topk_groups;   /* experts are chosen from the best groups (DeepSeek-V3) */
+	bool group_limited;            /* the same in DeepSeek-V2 (topk_method: group_limited_greedy) */
 	bool rope_interleave;          /* neighbours are rotated as pairs */
 	/* multi-head latent attention; kv_lora 0: none */
 	uint64_t q_lora, kv_lora, qk_nope, qk_rope, v_dim;
@@ -77,9 +79,9 @@ enum window_rule {            /* which layers slide where layer_types is absent 
 };
 enum router_order { ROUTER_FIRST, ROUTER_LAST };   /* where the gate stands among the parameters of an MoE block */
 
-/* How a router weighs experts: softmax; the same with fp32 weights (Mixtral); sigmoid and groups (DeepSeek-V3); groups by
- * their largest softmax (DeepSeek-V2); softmax over the chosen (gpt-oss). */
-enum gate_kind { GATE_SOFTMAX, GATE_SOFTMAX_FP32, GATE_SIGMOID, GATE_SOFTMAX_GROUPS, GATE_CHOSEN };
+/* How a router weighs experts: softmax; the same with fp32 weights (Mixtral); softmax of fp32 logits (DeepSeek-V2); sigmoid
+ * and groups (DeepSeek-V3); softmax over the chosen (gpt-oss). */
+enum gate_kind { GATE_SOFTMAX, GATE_SOFTMAX_FP32, GATE_SOFTMAX_SCALED, GATE_SIGMOID, GATE_CHOSEN };
 
 /* What a model family's code does, one row per config.json model_type (input/family.c). */
 struct family {
@@ -102,6 +104,7 @@ struct family {
 	enum act_kind act;             /* when the config names none */
 	enum position_kind position;
 	enum rope_kind rope;
+	bool grouped_qkv;              /* the fused projection holds each key and value head after its queries (Falcon 40B) */
 	bool local_rope;               /* sliding layers have angles of their own (Gemma-3) */
 	bool embed_scale;              /* the embedding is multiplied by a scalar buffer (Gemma) */
 	enum qkv_kind qkv;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * Mixture of experts: router, experts, shared experts.  A token goes to k
- * experts, so T = b·s·k rows pass the experts together, however they are
- * spread over them. */
+ * Mixture of experts: the router and the block around the experts. */
 #include "kernel/rows.h"
 
 static tensor_id weight_of(struct layer *l, const char *name)
@@ -45,6 +43,19 @@ static tensor_id fp32_logits(struct layer *l, tensor_id x)
 	tensor_id w = aten_cast(t, weight_of(l, "mlp.gate"), DT_FP32);
 	t->cls = cls;
 	return aten_linear(t, x, w, NO_TENSOR);
+}
+
+/* DeepseekV2Moe.route_tokens_to_experts, greedy */
+static void route_scaled(struct layer *l, tensor_id x, struct routing *r)
+{
+	struct tape *t = l->b->t;
+	r->logits = fp32_logits(l, x);
+	label(l->b, "router probabilities");
+	tensor_id p = aten_softmax(t, r->logits, DT_FP32);
+	label(l->b, "routing weights");
+	tensor_id w = aten_topk(t, p, l->b->d.k, &r->index);
+	r->weights = aten_mul_scalar(t, w);
+	tape_holdv(t, (tensor_id[]){ w, p }, 2);
 }
 
 /* Of each group of experts the best two count; the best groups' experts can be chosen.  `kept`: what Python still
@@ -100,95 +111,15 @@ static void route_sigmoid(struct layer *l, tensor_id x, struct routing *r)
 static struct routing emit_router(struct layer *l, tensor_id x)
 {
 	static void (*const routers[])(struct layer *, tensor_id, struct routing *) = {
-		[GATE_SOFTMAX] = route_softmax, [GATE_SOFTMAX_FP32] = route_softmax, [GATE_SIGMOID] = route_sigmoid,
+		[GATE_SOFTMAX] = route_softmax, [GATE_SOFTMAX_FP32] = route_softmax, [GATE_SOFTMAX_SCALED] = route_scaled,
+		[GATE_SIGMOID] = route_sigmoid,
 	};
 	struct routing r = { NO_TENSOR, NO_TENSOR, NO_TENSOR };
 	routers[l->b->m->family->gate](l, x, &r);
 	return r;
 }
 
-/* ---- experts: rows sorted by expert (transformers 5.12.1 integrations/moe.py grouped_mm_experts_forward) */
-
-/* The sorted order and what follows from it. */
-struct order { tensor_id sorted, perm, counts, ints, ends, barred; };
-
-static struct order sort_rows(struct build *b, tensor_id index, size_ref R)
-{
-	struct tape *t = b->t;
-	struct order o;
-	tensor_id pair[2] = { tape_tensor(t, DT_INT64, 1, &R), tape_tensor(t, DT_INT64, 1, &R) };
-	tape_op(t, "sort", &index, 1, pair, 2);
-	o.sorted = pair[0];
-	o.perm = pair[1];
-	return o;
-}
-
-static void count_rows(struct build *b, struct order *o, size_ref R)
-{
-	struct tape *t = b->t;
-	o->ints = aten_new(t, "_to_copy", DT_INT32, 1, &R, o->sorted, NO_TENSOR);
-	o->counts = aten_new(t, "histc", DT_INT32, 1, &b->d.E, o->ints, NO_TENSOR);
-	o->ends = aten_new(t, "cumsum", DT_INT32, 1, &b->d.E, o->counts, NO_TENSOR);
-	o->barred = aten_new(t, "ge", DT_BOOL, 2, SHAPE(R, size_const(b->a, 1)), o->sorted, NO_TENSOR);
-}
-
-/* _default_apply_gate: act(gate) * up of the two halves of one product */
-static tensor_id gate_and_up(struct layer *l, tensor_id x, tensor_id ends)
-{
-	struct build *b = l->b;
-	tensor_id half[2];
-	label(b, "expert gate and up");
-	tensor_id both = aten_grouped_mm(b->t, x, layer_param(l, "mlp.experts.gate_up_proj"), ends);
-	aten_split(b->t, both, 1, 2, SHAPE(b->d.fe, b->d.fe), half);
-	label(b, "expert activation");
-	tensor_id act = emit_act(b, half[0]);
-	label(b, "expert product");
-	tensor_id y = aten_mul(b->t, act, half[1]);
-	tape_hold(b->t, both);
-	return y;
-}
-
-static tensor_id to_tokens(struct build *b, tensor_id rows, tensor_id perm, tensor_id *inverse)
-{
-	struct tape *t = b->t;
-	size_ref R = T(t, rows)->dim[0];
-	*inverse = tape_tensor(t, DT_INT64, 1, &R);
-	tape_op1(t, "empty_like", NO_TENSOR, NO_TENSOR, *inverse);
-	tensor_id range = aten_new(t, "arange", DT_INT64, 1, &R, NO_TENSOR, NO_TENSOR);
-	tape_op(t, "index_put_", (tensor_id[]){ *inverse, perm, range }, 3, inverse, 1);
-	return aten_index(t, rows, *inverse);
-}
-
-tensor_id experts_grouped_mm(struct layer *l, tensor_id x, const struct routing *r)
-{
-	struct build *b = l->b;
-	struct tape *t = b->t;
-	size_ref N = T(t, x)->dim[0], R = size_mul(b->a, N, b->d.k);
-	tensor_id weights = aten_reshape(t, r->weights, 1, &R), inverse;
-	label(b, "order of experts' rows");
-	struct order o = sort_rows(b, r->index, R);
-	tensor_id token = aten_new(t, "floor_divide", DT_INT64, 1, &R, o.perm, NO_TENSOR);
-	label(b, "expert input");
-	tensor_id rows = aten_index(t, x, token);
-	label(b, "routing weights");
-	weights = aten_index(t, weights, o.perm);
-	label(b, "order of experts' rows");
-	count_rows(b, &o, R);
-	label(b, "expert input");
-	rows = aten_masked_fill_(t, rows, o.barred);
-	tensor_id product = gate_and_up(l, rows, o.ends);
-	label(b, "expert down");
-	tensor_id down = aten_grouped_mm(t, product, layer_param(l, "mlp.experts.down_proj"), o.ends);
-	label(b, "expert output");
-	tensor_id out = aten_mul(t, down, aten_reshape(t, weights, 2, SHAPE(R, size_const(b->a, 1))));
-	out = aten_masked_fill_(t, out, o.barred);
-	out = to_tokens(b, out, o.perm, &inverse);
-	tensor_id sum = aten_sum(t, aten_reshape(t, out, 3, SHAPE(N, b->d.k, b->d.h)), 1, false);
-	tensor_id y = aten_cast(t, sum, (enum dtype)T(t, x)->dtype);
-	tape_holdv(t, (tensor_id[]){ o.sorted, o.perm, o.ints, o.counts, o.ends, o.barred, rows, weights, down, inverse, out,
-		sum }, 12);
-	return y;
-}
+/* ---- blocks */
 
 static tensor_id emit_experts(struct layer *l, tensor_id x, const struct routing *r)
 {
@@ -198,8 +129,6 @@ static tensor_id emit_experts(struct layer *l, tensor_id x, const struct routing
 	set_rule(l->b, rule);
 	return y;
 }
-
-/* ---- blocks */
 
 /* DeepseekV3MLP, Qwen2MoeMLP */
 static tensor_id shared_experts(struct layer *l, const char *name, tensor_id x)
