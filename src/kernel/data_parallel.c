@@ -10,13 +10,22 @@ static void nothing_layer(struct build *b, size_t layer) { (void)b; (void)layer;
 static tensor_id same_input(struct build *b, size_t layer, tensor_id x) { (void)b; (void)layer; return x; }
 
 const struct data_parallel data_parallels[] = {
-	{ "fsdp2", "torch 2.14.1 distributed/fsdp/_fully_shard", fsdp_applies, fsdp_shard, fsdp_load,
-	  fsdp_forward_begin, fsdp_layer_begin, fsdp_layer_input, fsdp_layer_output, fsdp_layer_end, fsdp_forward_end,
-	  fsdp_backward_begin, fsdp_layer_backward, fsdp_backward_end, NULL },
-	{ "ddp", "torch 2.14.1 nn/parallel/distributed.py, csrc/distributed/c10d/reducer.cpp", ddp_applies, whole, ddp_load,
-	  nothing, nothing_layer, same_input, nothing_layer, nothing_layer, nothing, nothing, nothing_layer, nothing, ddp_grad_ready },
-	{ "none", "one copy of the model", always, whole, nothing,
-	  nothing, nothing_layer, same_input, nothing_layer, nothing_layer, nothing, nothing, nothing_layer, nothing, NULL },
+	{ .name = "fsdp2", .source = "torch 2.14.1 distributed/fsdp/_fully_shard", .applies = fsdp_applies,
+	  .shard = fsdp_shard, .load = fsdp_load,
+	  .forward_begin = fsdp_forward_begin, .layer_begin = fsdp_layer_begin, .layer_input = fsdp_layer_input,
+	  .layer_output = fsdp_layer_output, .layer_end = fsdp_layer_end, .forward_end = fsdp_forward_end,
+	  .backward_begin = fsdp_backward_begin, .layer_backward = fsdp_layer_backward,
+	  .backward_end = fsdp_backward_end },
+	{ .name = "ddp", .source = "torch 2.14.1 nn/parallel/distributed.py, csrc/distributed/c10d/reducer.cpp",
+	  .applies = ddp_applies, .shard = whole, .load = ddp_load,
+	  .forward_begin = nothing, .layer_begin = nothing_layer, .layer_input = same_input,
+	  .layer_output = nothing_layer, .layer_end = nothing_layer, .forward_end = nothing,
+	  .backward_begin = nothing, .layer_backward = nothing_layer, .backward_end = nothing,
+	  .grad_ready = ddp_grad_ready },
+	{ .name = "none", .source = "one copy of the model", .applies = always, .shard = whole, .load = nothing,
+	  .forward_begin = nothing, .layer_begin = nothing_layer, .layer_input = same_input,
+	  .layer_output = nothing_layer, .layer_end = nothing_layer, .forward_end = nothing,
+	  .backward_begin = nothing, .layer_backward = nothing_layer, .backward_end = nothing },
 };
 const size_t ndata_parallel = COUNT(data_parallels);
 

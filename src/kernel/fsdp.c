@@ -149,17 +149,23 @@ static size_t gather_cast(struct build *b, const struct fsdp_unit *u, tensor_id 
 	return 1;
 }
 
-/* From the host each shard comes by itself, and is cast on the GPU. */
-static size_t gather_from_host(struct build *b, const struct fsdp_unit *u, tensor_id *in)
+/* FSDPParam.all_gather_inputs: one shard, copied from the host and cast where it must be; NO_TENSOR: as it is */
+static tensor_id gather_one(struct build *b, const struct pslot *p)
 {
 	const struct fsdp *f = fsdp_of(b);
-	for (size_t i = 0; i < u->n; i++) {
-		const struct pslot *p = slot(b, u, i);
-		size_ref n = tensor_numel(b->t, p->local);
-		in[i] = new_flat(b, "_to_copy", p->local, "shard copied from the host", CLASS_COMM, shard_dtype(b, p), n);
-		if (shard_dtype(b, p) != f->param)
-			in[i] = new_flat(b, "_to_copy", in[i], "shard in the compute type", CLASS_COMM, f->param, n);
-	}
+	size_ref n = tensor_numel(b->t, p->local);
+	tensor_id x = p->local;
+	if (b->spec->par.cpu_offload)
+		x = new_flat(b, "_to_copy", x, "shard copied from the host", CLASS_COMM, shard_dtype(b, p), n);
+	if (shard_dtype(b, p) != f->param)
+		x = new_flat(b, "_to_copy", x, "shard in the compute type", CLASS_COMM, f->param, n);
+	return x == p->local ? NO_TENSOR : x;
+}
+
+static size_t gather_from_host(struct build *b, const struct fsdp_unit *u, tensor_id *in)
+{
+	for (size_t i = 0; i < u->n; i++)
+		in[i] = gather_one(b, slot(b, u, i));
 	return u->n;
 }
 
@@ -196,17 +202,14 @@ static tensor_id whole_param(struct build *b, size_t index)
 /* One rank: each shard is cast and copied; the name of the cast is bound again in the next round. */
 static void copy_alone(struct build *b, struct fsdp_unit *u)
 {
-	const struct fsdp *f = fsdp_of(b);
 	tensor_id old = NO_TENSOR;
 	for (size_t i = 0; i < u->n; i++) {
 		struct pslot *p = slot(b, u, i);
-		bool same = shard_dtype(b, p) == f->param && !b->spec->par.cpu_offload;
-		tensor_id cast = same ? NO_TENSOR : new_flat(b, "_to_copy", p->local, "shard in the compute type", CLASS_COMM,
-							    f->param, tensor_numel(b->t, p->local));
+		tensor_id input = gather_one(b, p);
 		tape_hold(b->t, old);
 		p->tensor = whole_param(b, u->param[i]);
-		tape_op1(b->t, "resize_", cast, p->local, p->tensor);
-		old = cast;
+		tape_op1(b->t, "resize_", input, p->local, p->tensor);
+		old = input;
 	}
 	tape_hold(b->t, old);
 }
@@ -449,8 +452,9 @@ static tensor_id to_host(struct build *b, tensor_id view, const struct pslot *p)
 	const struct tensor v = *T(b->t, view);
 	size_ref n = tensor_numel(b->t, view);
 	bool again = p->local_grad >= 0;
-	int32_t s = graph_storage(b->g, p->grad_label, again ? CLASS_TEMPORARY : CLASS_GRADIENT, again ? PLACE_HOST : PLACE_PINNED,
-				  (enum dtype)v.dtype, size_mulc(b->a, n, dtypes[v.dtype].bytes));
+	int32_t s = graph_storage(b->g, p->grad_label, again ? CLASS_TEMPORARY : CLASS_GRADIENT,
+				  again ? PLACE_HOST : PLACE_PINNED, (enum dtype)v.dtype,
+				  size_mulc(b->a, n, dtypes[v.dtype].bytes));
 	b->g->storages.v[s].layer = p->layer;
 	tensor_id x = graph_tensor(b->g, s, (enum dtype)v.dtype, v.ndim, v.dim);
 	tape_op1(b->t, "_to_copy", view, NO_TENSOR, x)->stream = STREAM_HOST_COPY;

@@ -65,14 +65,14 @@ static const struct state adam8bit_states[] = {
 #define ADAFACTOR_PY "torch 2.14.1 optim/_adafactor.py"
 const struct optimizer_row optimizers[] = {
 	{ OPT_ADAMW, IMPL_FUSED, ADAM_FUSED, step_adam_fused, "nothing", ADAM_PY },
-	{ OPT_ADAMW, IMPL_FOREACH, ADAM_STATES, step_adam_foreach, "a list as large as the states' square roots", ADAM_PY },
+	{ OPT_ADAMW, IMPL_FOREACH, ADAM_STATES, step_adam_foreach, "a list as large as exp_avg_sq", ADAM_PY },
 	{ OPT_ADAMW, IMPL_FORLOOP, ADAM_STATES, step_adam_forloop, "three tensors of one parameter", ADAM_PY },
 	{ OPT_ADAM, IMPL_FUSED, ADAM_FUSED, step_adam_fused, "nothing", ADAM_PY },
 	{ OPT_ADAM, IMPL_FOREACH, ADAM_STATES, step_adam_foreach, "a list as large as the gradients", ADAM_PY },
 	{ OPT_ADAM, IMPL_FORLOOP, ADAM_STATES, step_adam_forloop, "four tensors of one parameter", ADAM_PY },
 	{ OPT_SGD, IMPL_FUSED, NULL, 0, step_sgd_fused, "nothing", SGD_PY },
-	{ OPT_SGD, IMPL_FOREACH, NULL, 0, step_sgd_foreach, "with weight decay a list as large as the gradients", SGD_PY },
-	{ OPT_SGD, IMPL_FORLOOP, NULL, 0, step_sgd_forloop, "with weight decay one tensor of one parameter", SGD_PY },
+	{ OPT_SGD, IMPL_FOREACH, NULL, 0, step_sgd_foreach, "a list as large as the gradients with decay", SGD_PY },
+	{ OPT_SGD, IMPL_FORLOOP, NULL, 0, step_sgd_forloop, "one tensor of one parameter with decay", SGD_PY },
 	{ OPT_ADAFACTOR, IMPL_FORLOOP, STATES(adafactor_states), step_adafactor_forloop,
 	  "variance estimates of two parameters", ADAFACTOR_PY },
 	{ OPT_ADAFACTOR, IMPL_FOREACH, STATES(adafactor_states), step_adafactor_foreach,

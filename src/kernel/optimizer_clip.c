@@ -64,18 +64,13 @@ static struct norms gradient_norms(struct optimizing *s, bool on_gpu)
 	return x;
 }
 
-static tensor_id temp(struct optimizing *s, const char *op, tensor_id like)
-{
-	return temp_like(s, op, like);
-}
-
 /* A norm over shards: each rank's powers are summed over all (torch/distributed/tensor/_ops/_math_ops.py). */
 static void reduce_norms(struct optimizing *s, tensor_id stack)
 {
-	tensor_id power = temp(s, "pow", stack), sum = temp(s, "all_reduce", stack);
-	tensor_id wait = temp(s, "wait_tensor", stack);
+	tensor_id power = temp_like(s, "pow", stack), sum = temp_like(s, "all_reduce", stack);
+	tensor_id wait = temp_like(s, "wait_tensor", stack);
 	tape_hold(s->t, sum);
-	tensor_id root = temp(s, "pow", stack);
+	tensor_id root = temp_like(s, "pow", stack);
 	tape_holdv(s->t, (tensor_id[]){ power, wait, root }, 3);
 }
 
@@ -89,16 +84,18 @@ void trace_clip(struct build *b)
 	struct norms norms = gradient_norms(&s, on_gpu);
 	label(b, "total norm of gradients");
 	size_ref n = size_const(b->a, norms.count);
-	tensor_id like = slot_tensor(b, &(struct pslot){ .copies = 1, .layer = -1 }, s.grad[0], CLASS_TEMPORARY, b->t->label,
-				     (enum dtype)T(b->t, s.grad[0])->dtype, 1, &n);
-	tape_op(b->t, "stack", NULL, 0, &like, 1);
+	const struct pslot one = { .copies = 1, .layer = -1 };
+	tensor_id stack = slot_tensor(b, &one, s.grad[0], CLASS_TEMPORARY, b->t->label,
+				      (enum dtype)T(b->t, s.grad[0])->dtype, 1, &n);
+	tape_op(b->t, "stack", NULL, 0, &stack, 1);
 	if (s.slot[0]->unit >= 0)
-		reduce_norms(&s, like);
-	tensor_id total = temp(&s, "linalg_vector_norm", norms.each[0]);
-	tape_hold(b->t, like);
+		reduce_norms(&s, stack);
+	tensor_id total = temp_like(&s, "linalg_vector_norm", norms.each[0]);
+	tape_hold(b->t, stack);
 	tape_holdv(b->t, norms.each, s.n);
-	tensor_id sum = temp(&s, "add", total), inverse = temp(&s, "reciprocal", total), coef = temp(&s, "mul", total);
+	tensor_id sum = temp_like(&s, "add", total), inverse = temp_like(&s, "reciprocal", total);
+	tensor_id coef = temp_like(&s, "mul", total);
 	tape_holdv(b->t, (tensor_id[]){ inverse, sum }, 2);
-	tensor_id clamped = temp(&s, "clamp", total);
+	tensor_id clamped = temp_like(&s, "clamp", total);
 	tape_holdv(b->t, (tensor_id[]){ coef, clamped, total }, 3);
 }
