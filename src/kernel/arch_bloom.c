@@ -87,7 +87,7 @@ static tensor_id residual_add(struct build *b, tensor_id residual, tensor_id x)
 }
 
 /* BloomAttention.forward */
-static tensor_id attention(struct layer *l, tensor_id x, tensor_id residual, tensor_id *weights)
+static tensor_id attention(struct layer *l, tensor_id x, tensor_id residual)
 {
 	struct build *b = l->b;
 	struct tape *t = b->t;
@@ -100,7 +100,7 @@ static tensor_id attention(struct layer *l, tensor_id x, tensor_id residual, ten
 	struct attended y = attend(b, q, k, v);
 	tensor_id z = residual_add(b, residual, emit_linear(l, "self_attention.dense", y.context));
 	tape_holdv(t, (tensor_id[]){ y.context, y.scores, y.masked, q, k, v, whole }, 7);
-	*weights = y.weights;
+	b->weights = y.weights;
 	return z;
 }
 
@@ -120,13 +120,12 @@ static tensor_id mlp(struct layer *l, tensor_id x, tensor_id residual)
 static tensor_id layer(struct layer *l, tensor_id x)
 {
 	struct tape *t = l->b->t;
-	tensor_id weights, h = emit_layer_norm(l, "input_layernorm", x);
-	tensor_id a = attention(l, h, x, &weights);
+	tensor_id h = emit_layer_norm(l, "input_layernorm", x);
+	tensor_id a = attention(l, h, x);
 	tensor_id h2 = emit_layer_norm(l, "post_attention_layernorm", a);
 	tape_hold(t, h);
 	tensor_id y = mlp(l, h2, a);
-	tape_holdv(t, (tensor_id[]){ h2, a, weights }, 3);
-	l->b->returned = weights;
+	tape_holdv(t, (tensor_id[]){ h2, a }, 2);
 	return y;
 }
 
@@ -196,4 +195,4 @@ static void buffers(struct build *b)
 	(void)b;
 }
 
-const struct arch arch_bloom = { model, layer, buffers, "transformer.word_embeddings.weight", "lm_head.weight" };
+const struct arch arch_bloom = { model, layer, buffers, "transformer.word_embeddings.weight", "lm_head.weight", true };

@@ -28,7 +28,7 @@ static tensor_id eager(struct build *b, const struct attention_in *x)
 	w = aten_cast(t, w, (enum dtype)T(t, x->v)->dtype);
 	w = aten_dropout(t, w, x->dropout);
 	tensor_id y = aten_transpose(t, aten_matmul(t, w, x->v), 1, 2);
-	tape_hold(t, w);
+	b->weights = w;
 	return y;
 }
 
@@ -101,4 +101,4 @@ static void buffers(struct build *b)
 	(void)b;
 }
 
-const struct arch arch_gpt2 = { model, layer, buffers, "transformer.wte.weight", "lm_head.weight" };
+const struct arch arch_gpt2 = { model, layer, buffers, "transformer.wte.weight", "lm_head.weight", false };

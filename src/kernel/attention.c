@@ -82,14 +82,16 @@ static tensor_id efficient_masked(struct build *b, tensor_id q, tensor_id k, ten
 	return aten_sdpa_efficient(t, q, k, v, mask);
 }
 
-static tensor_id sdpa(struct build *b, const struct attention_in *x, enum backend want, tensor_id k, tensor_id v)
+/* grouped: enable_gqa; without it heads that differ in number are broadcast, which only plain operators do */
+static tensor_id sdpa(struct build *b, const struct attention_in *x, enum backend want, tensor_id k, tensor_id v, bool grouped)
 {
 	struct tape *t = b->t;
 	tensor_id q = aten_autocast(t, x->q);
 	k = aten_autocast(t, k);
 	v = aten_autocast(t, v);
-	enum backend backend = choose(b, want, q, k, v, x->mask >= 0);
-	if (backend == MATH) {             /* repeat_interleave */
+	bool broadcast = !grouped && T(t, k)->dim[1]->value != T(t, q)->dim[1]->value;
+	enum backend backend = broadcast ? MATH : choose(b, want, q, k, v, x->mask >= 0);
+	if (backend == MATH && grouped) {  /* repeat_interleave */
 		k = repeat_kv(b, k, T(t, q)->dim[1]);
 		v = repeat_kv(b, v, T(t, q)->dim[1]);
 	}
@@ -98,7 +100,7 @@ static tensor_id sdpa(struct build *b, const struct attention_in *x, enum backen
 	case FLASH: y = flash_padded(b, q, k, v); break;
 	case EFFICIENT: y = efficient_masked(b, q, k, v, mask); break;
 	case CUDNN: y = aten_sdpa_cudnn(t, q, k, v, mask); break;
-	default: y = aten_sdpa_math(t, q, k, v, mask, x->causal && mask < 0); break;
+	default: y = aten_sdpa_math(t, q, k, v, mask, x->causal && mask < 0, x->dropout); break;
 	}
 	tape_holdv(t, (tensor_id[]){ q, k, v, mask }, 4);
 	return y;
@@ -113,7 +115,7 @@ static tensor_id sdpa_attention(struct build *b, const struct attention_in *x, e
 		k = repeat_kv(b, k, heads);
 		v = repeat_kv(b, v, heads);
 	}
-	tensor_id y = rows_first(b, sdpa(b, x, want, k, v));
+	tensor_id y = rows_first(b, sdpa(b, x, want, k, v, true));
 	tape_holdv(b->t, (tensor_id[]){ k, v }, 2);
 	return y;
 }
@@ -138,6 +140,27 @@ tensor_id attention_math(struct build *b, const struct attention_in *x)
 	return sdpa_attention(b, x, MATH);
 }
 
+static enum backend backend_of(const struct kernel_row *row)
+{
+	static const struct { attention_fn *emit; enum backend backend; } rows[] = {
+		{ attention_efficient, EFFICIENT }, { attention_cudnn, CUDNN }, { attention_math, MATH },
+	};
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if ((attention_fn *)row->emit == rows[i].emit)
+			return rows[i].backend;
+	return FLASH;
+}
+
+tensor_id emit_sdpa(struct build *b, const struct attention_in *x)
+{
+	const struct kernel_row *row = kernel_row(b->spec, K_ATTENTION);
+	const char *rule = set_rule(b, row->source);
+	label(b, "attention");
+	tensor_id y = rows_first(b, sdpa(b, x, backend_of(row), x->k, x->v, false));
+	set_rule(b, rule);
+	return y;
+}
+
 /* ---- eager */
 
 tensor_id attention_eager(struct build *b, const struct attention_in *x)
@@ -155,7 +178,8 @@ tensor_id attention_eager(struct build *b, const struct attention_in *x)
 	tape_hold(t, scores);
 	w = aten_dropout(t, w, x->dropout);
 	tensor_id y = rows_first(b, aten_matmul(t, w, v));
-	tape_holdv(t, (tensor_id[]){ k, v, w }, 3);
+	tape_holdv(t, (tensor_id[]){ k, v }, 2);
+	b->weights = w;
 	return y;
 }
 

@@ -69,7 +69,7 @@ struct build {
 	struct prog *at;                       /* where the program grows */
 	struct prog *body;                     /* of the layer run at hand */
 	tensor_id *layer_in, *layer_out;       /* per instance, of the micro-batch at hand */
-	tensor_id returned;                    /* second result of the layer, in models that keep it until the next */
+	tensor_id weights;                     /* attention probabilities that the layer at hand has a name for */
 	tensor_id outer_state[NSTATE], state[NSTATE];   /* what one layer's run hands to the next */
 	int32_t micro;
 	tensor_id loss_scale;                  /* of the gradient scaler; NO_TENSOR: none */
@@ -100,6 +100,7 @@ tensor_id emit_norm(struct build *b, const char *label, tensor_id x, tensor_id w
 tensor_id emit_layer_norm(struct layer *l, const char *name, tensor_id x);           /* decoder.c: a norm of the layer, by its module's name */
 tensor_id emit_linear(struct layer *l, const char *name, tensor_id x);               /* linear.c: "mlp.up_proj", with its adapter */
 tensor_id emit_conv1d(struct layer *l, const char *name, tensor_id x);               /* linear.c: a transformers Conv1D */
+tensor_id emit_linear_apart(struct layer *l, const char *name, tensor_id x);         /* linear.c: its bias is added apart (Falcon) */
 tensor_id emit_act(struct build *b, tensor_id x);                                   /* mlp.c: the model's activation */
 tensor_id emit_mlp(struct layer *l, tensor_id x);                                   /* mlp.c */
 tensor_id emit_moe(struct layer *l, tensor_id x);                                   /* moe.c: router, experts, shared experts */
@@ -107,6 +108,9 @@ tensor_id emit_latent_attention(struct layer *l, tensor_id x);                  
 tensor_id emit_attention_block(struct layer *l, tensor_id x);                        /* attention.c: projections in to projection out */
 tensor_id emit_attention(struct build *b, const struct attention_in *x);            /* attention.c: the chosen row */
 void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local);            /* rope.c */
+/* modeling_phi.py: the class itself cuts, rotates and joins q and k, and keeps the rotated parts. */
+struct rotated { tensor_id q, k, q_front, k_front; };
+struct rotated emit_rope_part(struct build *b, tensor_id q, tensor_id k);           /* rope.c */
 size_ref rotary_width(struct build *b);                                             /* rope.c */
 void add_angles(struct build *b, unsigned kinds);                                   /* rope.c: its buffers */
 void emit_position_ids(struct build *b);                                            /* rope.c */
@@ -116,6 +120,7 @@ void emit_masks(struct build *b, tensor_id embedded);                           
 enum mask_kind { MASK_CAUSAL, MASK_SLIDING, MASK_OVERLAID, MASK_PADDED };
 tensor_id emit_bool_mask(struct build *b, enum mask_kind kind, tensor_id padding);                   /* mask.c: sdpa_mask() */
 tensor_id emit_float_mask(struct build *b, enum mask_kind kind, tensor_id padding, enum dtype dt);   /* eager_mask(): 0 and lowest */
+tensor_id emit_sdpa(struct build *b, const struct attention_in *x);                  /* attention.c: called by the class itself; heads as they are */
 bool attention_is_eager(const struct build *b);                                     /* attention.c: the model's own matmul and softmax */
 typedef tensor_id run_layers_fn(struct build *b, tensor_id x);
 /* A model class: ids -> hidden states, one decoder layer, the buffers it registers (decoder.c). */
@@ -124,8 +129,9 @@ struct arch {
 	tensor_id (*layer)(struct layer *l, tensor_id x);
 	void (*buffers)(struct build *b);
 	const char *embedding, *head;          /* names of their weights; a tied head has none */
+	bool keeps_results;                    /* its loop has a name for all results of a layer until the next returns */
 };
-extern const struct arch arch_bloom, arch_gpt2, arch_neox;
+extern const struct arch arch_bloom, arch_falcon, arch_gpt2, arch_gptj, arch_neox, arch_phi;
 const struct arch *arch_of(const struct model *m);                                  /* NULL: no emitters for this class */
 void embedding_hook(struct build *b, tensor_id x);     /* decoder.c: the model's input embeddings have returned x */
 tensor_id emit_layer(void *layer, tensor_id x);

@@ -155,13 +155,14 @@ static void llama_buffers(struct build *b)
 }
 
 static const struct arch arch_llama = {
-	llama_model, llama_layer, llama_buffers, "model.embed_tokens.weight", "lm_head.weight"
+	llama_model, llama_layer, llama_buffers, "model.embed_tokens.weight", "lm_head.weight", false
 };
 
 /* How the classes of one parameter layout run; NULL: memplan has no emitters for them. */
 static const struct arch *const archs[LAYOUT_N] = {
 	[LAYOUT_LLAMA] = &arch_llama, [LAYOUT_GPT2] = &arch_gpt2, [LAYOUT_NEOX] = &arch_neox,
-	[LAYOUT_BLOOM] = &arch_bloom,
+	[LAYOUT_BLOOM] = &arch_bloom, [LAYOUT_FALCON] = &arch_falcon, [LAYOUT_GPTJ] = &arch_gptj,
+	[LAYOUT_PHI] = &arch_phi,
 };
 
 const struct arch *arch_of(const struct model *m)
@@ -172,7 +173,11 @@ const struct arch *arch_of(const struct model *m)
 tensor_id emit_layer(void *layer, tensor_id x)
 {
 	struct layer *l = layer;
-	return arch_of(l->b->m)->layer(l, x);
+	struct build *b = l->b;
+	b->weights = NO_TENSOR;
+	tensor_id y = arch_of(b->m)->layer(l, x);
+	tape_hold(b->t, b->weights);
+	return y;
 }
 
 tensor_id emit_model(struct build *b, run_layers_fn *run_layers)

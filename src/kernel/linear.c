@@ -47,3 +47,19 @@ tensor_id emit_conv1d(struct layer *l, const char *name, tensor_id x)
 {
 	return project(l, aten_conv1d, name, x);
 }
+
+/* modeling_falcon.py FalconLinear: input @ weight.T, then + bias */
+static tensor_id product_then_bias(struct tape *t, tensor_id x, tensor_id weight, tensor_id bias)
+{
+	tensor_id y = aten_matmul_transposed(t, x, weight);
+	if (bias < 0)
+		return y;
+	tensor_id z = aten_add(t, y, bias);
+	tape_hold(t, y);
+	return z;
+}
+
+tensor_id emit_linear_apart(struct layer *l, const char *name, tensor_id x)
+{
+	return project(l, product_then_bias, name, x);
+}

@@ -52,14 +52,15 @@ static void rotate_sliced(struct build *b, tensor_id *q, tensor_id *k, tensor_id
 }
 
 /* modeling_glm4_moe.py, modeling_gpt_neox.py: part of each head; both are rotated before they are joined */
-static void rotate_part(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tensor_id sin)
+static struct rotated rotate_part(struct build *b, tensor_id q, tensor_id k, tensor_id cos, tensor_id sin)
 {
-	struct tape *t = b->t;
-	size_ref d = T(t, *q)->dim[3];
-	struct halves hq = slice_head(b, *q), hk = slice_head(b, *k);
-	tensor_id rq = rotate(b, hq.rotated, cos, sin), rk = rotate(b, hk.rotated, cos, sin);
-	*q = join(b, rq, hq.rest, d);
-	*k = join(b, rk, hk.rest, d);
+	size_ref d = T(b->t, q)->dim[3];
+	struct halves hq = slice_head(b, q), hk = slice_head(b, k);
+	struct rotated y = { .q_front = rotate(b, hq.rotated, cos, sin) };
+	y.k_front = rotate(b, hk.rotated, cos, sin);
+	y.q = join(b, y.q_front, hq.rest, d);
+	y.k = join(b, y.k_front, hk.rest, d);
+	return y;
 }
 
 /* modeling_olmo2.py: fp32 angles, the results go back to the dtypes of q and k */
@@ -74,21 +75,36 @@ static void rotate_whole(struct build *b, tensor_id *q, tensor_id *k, tensor_id 
 	tape_holdv(t, (tensor_id[]){ rq, rk }, 2);
 }
 
-void rope_torch(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tensor_id sin)
+/* cos.unsqueeze(1) */
+static tensor_id unsqueezed(struct build *b, tensor_id cos)
 {
 	struct tensor c = *T(b->t, cos);
-	size_ref dims[4] = { c.dim[0], size_const(b->a, 1), c.dim[1], c.dim[2] };
-	bool part = T(b->t, *q)->dim[3]->value != b->rotary->value;
-	cos = aten_reshape(b->t, cos, 4, dims);
-	sin = aten_reshape(b->t, sin, 4, dims);
+	return aten_reshape(b->t, cos, 4, SHAPE(c.dim[0], size_const(b->a, 1), c.dim[1], c.dim[2]));
+}
+
+/* Classes of LAYOUT_NEOX cut heads even where the whole is rotated. */
+void rope_torch(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, tensor_id sin)
+{
+	bool part = T(b->t, *q)->dim[3]->value != b->rotary->value || b->m->family->layout == LAYOUT_NEOX;
 	tensor_id old[2] = { *q, *k };
-	if (b->m->family->rope == ROPE_SLICED)
+	cos = unsqueezed(b, cos);
+	sin = unsqueezed(b, sin);
+	if (b->m->family->rope == ROPE_SLICED) {
 		rotate_sliced(b, q, k, cos, sin);
-	else if (part)
-		rotate_part(b, q, k, cos, sin);
-	else
+	} else if (part) {
+		struct rotated y = rotate_part(b, *q, *k, cos, sin);
+		*q = y.q;
+		*k = y.k;
+	} else {
 		rotate_whole(b, q, k, cos, sin);
+	}
 	tape_holdv(b->t, old, 2);
+}
+
+struct rotated emit_rope_part(struct build *b, tensor_id q, tensor_id k)
+{
+	label(b, "rope");
+	return rotate_part(b, q, k, unsqueezed(b, b->in.cos[0]), unsqueezed(b, b->in.sin[0]));
 }
 
 /* ---- Liger ops/rope.py: q and k, gradients too, are rotated in place as [B,S,H,d] rows, copied first where they
@@ -154,7 +170,7 @@ void rope_complex(struct build *b, tensor_id *q, tensor_id *k, tensor_id cos, te
 /* The cache is a buffer of the model, made for seq_len positions. */
 static bool cached_angles(struct build *b)
 {
-	return kernel_row(b->spec, K_ROPE)->emit == (void (*)(void))rope_complex;
+	return b->m->kv_lora == 0 && kernel_row(b->spec, K_ROPE)->emit == (void (*)(void))rope_complex;
 }
 
 void add_angles(struct build *b, unsigned kinds)
@@ -207,6 +223,21 @@ static void emit_cos_sin(struct build *b, int which, enum dtype dt)
 	tape_holdv(t, (tensor_id[]){ s, c, emb, freqs, p }, 5);
 }
 
+/* DeepseekV2RotaryEmbedding.forward: torch.polar(ones, freqs); a complex number is two of fp32 here */
+static void emit_polar(struct build *b)
+{
+	struct tape *t = b->t;
+	size_ref one = size_const(b->a, 1), half = size_ceil_div(b->a, b->rotary, size_const(b->a, 2));
+	size_ref rows = T(t, b->in.position_ids)->dim[0], dims[3] = { rows, b->S, b->rotary };
+	label(b, "rotary embedding");
+	tensor_id p = aten_new(t, "_to_copy", DT_FP32, 3, SHAPE(rows, one, b->S), b->in.position_ids, NO_TENSOR);
+	tensor_id freqs = aten_new(t, "bmm", DT_FP32, 3, SHAPE(rows, half, b->S), p, NO_TENSOR);
+	tensor_id ones = aten_new(t, "ones_like", DT_FP32, 3, SHAPE(rows, half, b->S), freqs, NO_TENSOR);
+	tensor_id polar = aten_new(t, "polar", DT_FP32, 3, dims, ones, freqs);
+	b->in.cos[0] = aten_new(t, "mul", DT_FP32, 3, dims, polar, NO_TENSOR);
+	tape_holdv(t, (tensor_id[]){ freqs, p }, 2);
+}
+
 void emit_position_ids(struct build *b)
 {
 	struct tape *t = b->t;
@@ -226,6 +257,8 @@ void emit_rotary(struct build *b, tensor_id embedded, unsigned kinds)
 	for (unsigned i = 0; i < kinds; i++)
 		if (cached_angles(b))
 			b->in.cos[i] = b->in.sin[i] = b->angles[i];
+		else if (b->m->family->rope == ROPE_COMPLEX)
+			emit_polar(b);
 		else
 			emit_cos_sin(b, (int)i, dt);
 }

@@ -119,11 +119,10 @@ static tensor_id run_layers(struct build *b, tensor_id x)
 		b->t->layer = (int32_t)l->index;
 		b->layer_in[i] = x;
 		b->dp->layer_begin(b, i);
-		b->returned = NO_TENSOR;
 		x = run_layer(b, l, x);
 		b->dp->layer_end(b, i);
 		tape_holdv(b->t, (tensor_id[]){ b->layer_in[i], b->state[STATE_RETURNED] }, 2);
-		b->state[STATE_RETURNED] = b->returned;
+		b->state[STATE_RETURNED] = arch_of(b->m)->keeps_results ? b->weights : NO_TENSOR;
 		b->layer_out[i] = b->state[STATE_STREAM] = x;
 		if (ends_run(b, i))
 			run_end(b, l->group);

@@ -28,6 +28,7 @@ void aten_split(struct tape *t, tensor_id x, unsigned dim, unsigned n, const siz
 tensor_id aten_contiguous(struct tape *t, tensor_id x);
 tensor_id aten_clone(struct tape *t, tensor_id x);          /* preserves strides */
 tensor_id aten_cat(struct tape *t, tensor_id x, tensor_id y, unsigned dim);
+tensor_id aten_stack_last(struct tape *t, tensor_id x, tensor_id y);         /* along a new last dimension */
 tensor_id aten_pad_last(struct tape *t, tensor_id x, uint64_t multiple);   /* last dimension up to a multiple; x itself when it is one */
 tensor_id aten_detach(struct tape *t, tensor_id x);
 
@@ -35,7 +36,9 @@ tensor_id aten_detach(struct tape *t, tensor_id x);
 tensor_id aten_add(struct tape *t, tensor_id x, tensor_id y);
 tensor_id aten_sub(struct tape *t, tensor_id x, tensor_id y);
 tensor_id aten_mul(struct tape *t, tensor_id x, tensor_id y);
-tensor_id aten_div_(struct tape *t, tensor_id x, tensor_id y);       /* in place */
+tensor_id aten_add_(struct tape *t, tensor_id x, tensor_id y);       /* in place */
+tensor_id aten_div_(struct tape *t, tensor_id x, tensor_id y);
+tensor_id aten_div_scalar_(struct tape *t, tensor_id x);
 tensor_id aten_add_scalar(struct tape *t, tensor_id x);
 tensor_id aten_mul_scalar(struct tape *t, tensor_id x);
 tensor_id aten_div_scalar(struct tape *t, tensor_id x);
@@ -59,7 +62,8 @@ tensor_id aten_linear(struct tape *t, tensor_id x, tensor_id weight, tensor_id b
 /* transformers Conv1D: addmm with weight [in, out]. */
 tensor_id aten_conv1d(struct tape *t, tensor_id x, tensor_id weight, tensor_id bias);
 tensor_id aten_bmm(struct tape *t, tensor_id x, tensor_id y);
-/* batched x [.., m, k] times y [.., k, n] as torch.matmul does it. */
+tensor_id aten_matmul_transposed(struct tape *t, tensor_id x, tensor_id weight);     /* x @ weight.T */
+/* batched x [.., m, k] times y [.., k, n] as torch.matmul does it; one y may serve all heads of x. */
 tensor_id aten_matmul(struct tape *t, tensor_id x, tensor_id y);
 /* beta * bias + alpha * x y, alpha other than 1; the bias needs no gradient. */
 tensor_id aten_baddbmm(struct tape *t, tensor_id bias, tensor_id x, tensor_id y);
@@ -75,6 +79,7 @@ tensor_id aten_grouped_mm(struct tape *t, tensor_id x, tensor_id weight, tensor_
 tensor_id aten_topk(struct tape *t, tensor_id x, size_ref k, tensor_id *index);     /* along the last dimension */
 tensor_id aten_gather(struct tape *t, tensor_id x, tensor_id index);
 tensor_id aten_index(struct tape *t, tensor_id x, tensor_id index);         /* x[index]: rows */
+tensor_id aten_index_dim(struct tape *t, tensor_id x, tensor_id index, unsigned dim);
 tensor_id aten_masked_fill_(struct tape *t, tensor_id x, tensor_id mask);   /* in place */
 tensor_id aten_slice_step(struct tape *t, tensor_id x, uint64_t step);      /* of the last dimension */
 
@@ -92,6 +97,7 @@ tensor_id aten_nll_loss(struct tape *t, tensor_id logp, tensor_id target);
 tensor_id aten_sdpa_flash(struct tape *t, tensor_id q, tensor_id k, tensor_id v);
 tensor_id aten_sdpa_efficient(struct tape *t, tensor_id q, tensor_id k, tensor_id v, tensor_id mask);
 tensor_id aten_sdpa_cudnn(struct tape *t, tensor_id q, tensor_id k, tensor_id v, tensor_id mask);
-tensor_id aten_sdpa_math(struct tape *t, tensor_id q, tensor_id k, tensor_id v, tensor_id mask, bool causal);
+tensor_id aten_sdpa_math(struct tape *t, tensor_id q, tensor_id k, tensor_id v, tensor_id mask, bool causal,
+			 double dropout);
 
 #endif

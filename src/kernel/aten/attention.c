@@ -114,15 +114,17 @@ static void back_efficient(struct tape *t, struct anode *n, const tensor_id *gra
 }
 
 static tensor_id sdpa_saved(struct tape *t, tensor_id *in, tensor_id mask, const char *op, back_fn *back,
-			    size_ref lse_rows, bool lse_column)
+			    size_ref lse_rows, bool cudnn)
 {
 	struct anode *n = node_begin(t, op, back, in, 3);
 	struct heads x = heads(t, in[0], in[1], in[2]);
 	for (int i = 0; i < 3; i++)
 		node_save(t, n, in[i]);
 	node_save(t, n, mask);
-	tensor_id y[4] = { bshd(t, (enum dtype)T(t, in[0])->dtype, x.B, x.H, x.S, x.dv),
-		tape_tensor(t, DT_FP32, lse_column ? 4 : 3, SHAPE(x.B, x.H, lse_rows, size_const(t->a, 1))),
+	enum dtype dt = (enum dtype)T(t, in[0])->dtype;
+	bool like_q = cudnn && x.d->value == x.dv->value;      /* MHA.cpp alloc_with_matching_layout */
+	tensor_id y[4] = { like_q ? tape_like(t, in[0], dt) : bshd(t, dt, x.B, x.H, x.S, x.dv),
+		tape_tensor(t, DT_FP32, cudnn ? 4 : 3, SHAPE(x.B, x.H, lse_rows, size_const(t->a, 1))),
 		tape_scalar(t, DT_INT64), tape_scalar(t, DT_INT64) };
 	tensor_id r[4] = { in[0], in[1], in[2], mask };
 	tape_op(t, op, r, 4, y, 4)->flops = attention_flops(&x);
@@ -174,13 +176,12 @@ static tensor_id causal_bias(struct tape *t, size_ref S, size_ref Sk, enum dtype
 	return y;
 }
 
-tensor_id aten_sdpa_math(struct tape *t, tensor_id q, tensor_id k, tensor_id v, tensor_id mask, bool causal)
+tensor_id aten_sdpa_math(struct tape *t, tensor_id q, tensor_id k, tensor_id v, tensor_id mask, bool causal,
+			 double dropout)
 {
 	enum dtype dt = (enum dtype)T(t, q)->dtype;
 	size_ref S = T(t, q)->dim[2], Sk = T(t, k)->dim[2];
 	tensor_id up[3] = { aten_cast(t, q, DT_FP32), aten_cast(t, k, DT_FP32), aten_cast(t, v, DT_FP32) };
-	if (mask >= 0)
-		mask = aten_cast(t, mask, DT_FP32);
 	tensor_id qs = aten_mul_scalar(t, up[0]);
 	if (causal)
 		mask = causal_bias(t, S, Sk, DT_FP32);
@@ -188,7 +189,7 @@ tensor_id aten_sdpa_math(struct tape *t, tensor_id q, tensor_id k, tensor_id v, 
 	tensor_id w = aten_matmul(t, qs, ks);
 	if (mask >= 0)
 		w = aten_add(t, w, mask);
-	w = aten_safe_softmax(t, w);
+	w = aten_dropout(t, aten_safe_softmax(t, w), dropout);
 	tensor_id low = aten_cast(t, w, dt);   /* the second result */
 	tensor_id y = aten_cast(t, aten_matmul(t, w, up[2]), dt);
 	tape_holdv(t, (tensor_id[]){ mask, qs, ks, up[2], up[1], up[0], low }, 7);

@@ -71,9 +71,14 @@ static void back_index(struct tape *t, struct anode *n, const tensor_id *grad, t
 
 tensor_id aten_index(struct tape *t, tensor_id x, tensor_id index)
 {
+	return aten_index_dim(t, x, index, 0);
+}
+
+tensor_id aten_index_dim(struct tape *t, tensor_id x, tensor_id index, unsigned dim)
+{
 	struct anode *n = node_begin(t, "IndexBackward0", back_index, &x, 1);
 	struct tensor v = *T(t, x);
-	v.dim[0] = T(t, index)->dim[0];
+	v.dim[dim] = T(t, index)->dim[0];
 	node_save(t, n, index);
 	tensor_id y = tape_tensor(t, (enum dtype)v.dtype, v.ndim, v.dim);
 	tape_op1(t, "index", x, index, y);

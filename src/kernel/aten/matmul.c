@@ -114,10 +114,18 @@ static tensor_id mm_node(struct tape *t, tensor_id x, tensor_id w, tensor_id bia
 	return y;
 }
 
-static tensor_id linear(struct tape *t, tensor_id x, tensor_id w, tensor_id bias, bool transposed)
+/* Of a view of a weight: autocast does not cache it. */
+static tensor_id autocast_view(struct tape *t, tensor_id w)
 {
-	bias = aten_autocast(t, bias);         /* arguments are cast from the last to the first */
-	w = aten_autocast(t, w);
+	int32_t cls = t->cls;
+	t->cls = CLASS_WEIGHT_CAST;
+	tensor_id y = t->autocast && T(t, w)->dtype == DT_FP32 ? aten_cast(t, w, t->low) : w;
+	t->cls = cls;
+	return y;
+}
+
+static tensor_id product(struct tape *t, tensor_id x, tensor_id w, tensor_id bias, bool transposed)
+{
 	x = aten_autocast(t, x);
 	struct tensor v = *T(t, x);
 	if (v.ndim == 2)
@@ -125,6 +133,18 @@ static tensor_id linear(struct tape *t, tensor_id x, tensor_id w, tensor_id bias
 	tensor_id y = mm_node(t, aten_flatten(t, x), w, bias, transposed);
 	v.dim[v.ndim - 1] = T(t, y)->dim[1];
 	return aten_reshape(t, y, v.ndim, v.dim);
+}
+
+static tensor_id linear(struct tape *t, tensor_id x, tensor_id w, tensor_id bias, bool transposed)
+{
+	bias = aten_autocast(t, bias);         /* arguments are cast from the last to the first */
+	w = aten_autocast(t, w);
+	return product(t, x, w, bias, transposed);
+}
+
+tensor_id aten_matmul_transposed(struct tape *t, tensor_id x, tensor_id weight)
+{
+	return product(t, x, autocast_view(t, weight), NO_TENSOR, true);
 }
 
 tensor_id aten_linear(struct tape *t, tensor_id x, tensor_id weight, tensor_id bias)
@@ -182,8 +202,10 @@ tensor_id aten_matmul(struct tape *t, tensor_id x, tensor_id y)
 {
 	y = aten_autocast(t, y);
 	x = aten_autocast(t, x);
-	struct tensor v = *T(t, x);
-	size_ref n = T(t, y)->dim[T(t, y)->ndim - 1];
+	struct tensor v = *T(t, x), w = *T(t, y);
+	size_ref n = w.dim[w.ndim - 1];
+	if (v.ndim == 4 && w.dim[1]->value != v.dim[1]->value)
+		y = aten_expand(t, y, 4, SHAPE(v.dim[0], v.dim[1], w.dim[2], w.dim[3]));
 	tensor_id z = aten_bmm(t, flatten_batch(t, x), flatten_batch(t, y));
 	if (v.ndim == 3)
 		return z;

@@ -87,6 +87,23 @@ tensor_id aten_add(struct tape *t, tensor_id x, tensor_id y)
 	return z;
 }
 
+/* x under a new version: what an in-place op returns. */
+static tensor_id in_place(struct tape *t, const char *op, tensor_id x, tensor_id y)
+{
+	tensor_id z = aten_detach(t, x);
+	tape_op1(t, op, x, y, z);
+	return z;
+}
+
+tensor_id aten_add_(struct tape *t, tensor_id x, tensor_id y)
+{
+	tensor_id in[2] = { x, y };
+	struct anode *n = node_begin(t, "AddBackward0", back_add, in, 2);
+	tensor_id z = in_place(t, "add_", x, y);
+	node_end(t, n, &z, 1);
+	return z;
+}
+
 /* other: -grad, self: grad */
 static void back_sub(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {
@@ -152,8 +169,7 @@ tensor_id aten_div_(struct tape *t, tensor_id x, tensor_id y)
 		old = unary(t, "clone", x);
 		node_save(t, n, old);
 	}
-	tensor_id z = aten_detach(t, x);
-	tape_op1(t, "div_", x, y, z);
+	tensor_id z = in_place(t, "div_", x, y);
 	node_end(t, n, &z, 1);
 	return z;
 }
@@ -189,6 +205,16 @@ tensor_id aten_mul_scalar(struct tape *t, tensor_id x)
 tensor_id aten_div_scalar(struct tape *t, tensor_id x)
 {
 	return scale(t, x, true);
+}
+
+tensor_id aten_div_scalar_(struct tape *t, tensor_id x)
+{
+	struct anode *n = node_begin(t, "DivBackward0", back_mul_scalar, &x, 1);
+	if (n)
+		n->iarg[0] = true;
+	tensor_id z = in_place(t, "div_", x, NO_TENSOR);
+	node_end(t, n, &z, 1);
+	return z;
 }
 
 /* pow_backward: grad * (exponent * self.pow(exponent - 1)) */

@@ -342,6 +342,26 @@ tensor_id aten_cat(struct tape *t, tensor_id x, tensor_id y, unsigned dim)
 	return z;
 }
 
+/* stack_tensors_backward: views of the gradient */
+static void back_stack(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (n->want[i])
+			out[i] = aten_select(t, grad[0], T(t, grad[0])->ndim - 1u);
+}
+
+tensor_id aten_stack_last(struct tape *t, tensor_id x, tensor_id y)
+{
+	tensor_id in[2] = { x, y };
+	struct anode *n = node_begin(t, "StackBackward0", back_stack, in, 2);
+	struct tensor v = *T(t, x);
+	v.dim[v.ndim] = size_const(t->a, 2);
+	tensor_id z = tape_tensor(t, (enum dtype)v.dtype, v.ndim + 1u, v.dim);
+	tape_op(t, "stack", in, 2, &z, 1);
+	node_end(t, n, &z, 1);
+	return z;
+}
+
 /* constant_pad_nd_backward: the gradient is narrowed and cloned */
 static void back_pad(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {
