@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 const struct cmd *const cmds[] = {
-	&cmd_predict, &cmd_explain, &cmd_check, &cmd_list, &cmd_schema, &cmd_completion, &cmd_help,
+	&cmd_predict, &cmd_explain, &cmd_whatif, &cmd_check, &cmd_list, &cmd_schema, &cmd_completion, &cmd_help,
 };
 const size_t ncmd = COUNT(cmds);
 
@@ -23,8 +23,8 @@ int usage_error(const char *cmd, const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "memplan%s%s: ", cmd ? " " : "", cmd ? cmd : "");
 	va_start(ap, fmt);
+	fprintf(stderr, "memplan%s%s: ", cmd ? " " : "", cmd ? cmd : "");
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "\nTry 'memplan %s%s'.\n", cmd ? "help " : "--help", cmd ? cmd : "");

@@ -45,7 +45,7 @@ struct cmd {
 };
 
 /* ---- cmd.c: the table */
-extern const struct cmd cmd_predict, cmd_explain, cmd_check, cmd_list, cmd_schema, cmd_completion, cmd_help;
+extern const struct cmd cmd_predict, cmd_explain, cmd_whatif, cmd_check, cmd_list, cmd_schema, cmd_completion, cmd_help;
 extern const struct cmd *const cmds[];
 extern const size_t ncmd;
 const struct cmd *cmd_find(const char *name);

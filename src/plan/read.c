@@ -264,10 +264,14 @@ static void read_tree(struct plan_reader *p)
 
 struct plan_file plan_read(struct arena *a, struct diag *d, const char *path, const char *const *set, size_t nset)
 {
-	struct plan_reader p = { .r = { .a = a, .d = d }, .s = NEW(a, struct spec) };
+	return plan_from(a, d, node_read(a, d, path), set, nset);
+}
+
+struct plan_file plan_from(struct arena *a, struct diag *d, const struct node *root, const char *const *set, size_t nset)
+{
+	struct plan_reader p = { .r = { .a = a, .d = d }, .s = NEW(a, struct spec), .root = root };
 	const struct node *edited;
 
-	p.root = node_read(a, d, path);
 	if (!p.root)
 		return p.file;
 	for (size_t i = 0; i < nset; i++) {

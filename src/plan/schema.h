@@ -21,6 +21,8 @@ struct plan_file {
 	const char *model_file;        /* where the model came from; NULL: the plan itself */
 	const struct node *model;      /* its config.json, overrides applied */
 };
+/* The tree of a plan, which stays as it is, with --set texts applied to a copy of what they touch. */
+struct plan_file plan_from(struct arena *a, struct diag *d, const struct node *root, const char *const *set, size_t nset);
 struct plan_file plan_read(struct arena *a, struct diag *d, const char *path, const char *const *set, size_t nset);
 
 /* What the readers of a plan share. */

@@ -7,6 +7,7 @@
 #define MEMPLAN_REPORT_H
 
 #include "plan/plan.h"
+#include "plan/whatif.h"
 
 /* How a person wants to see it.  The arena holds what is made while printing. */
 struct style {
@@ -47,6 +48,8 @@ const struct format *format_find(const char *name);
 /* ---- answers */
 void report_predict(FILE *f, const struct format *fmt, const struct result *r, const struct style *st);
 void report_alive(FILE *f, const struct format *fmt, const struct result *r, const struct style *st);
+void report_whatif(FILE *f, const struct format *fmt, const struct whatif *w, const struct style *st);
+void report_advice(FILE *f, const struct whatif *w, const struct style *st);
 void predict_text(FILE *f, const struct result *r, const struct style *st);
 void predict_json(FILE *f, const struct result *r, const struct style *st);
 void explain_head(FILE *f, const struct result *r, const struct style *st);    /* one line: the moment of the peak */
