@@ -131,41 +131,6 @@ static tensor_id layer(struct layer *l, tensor_id x)
 
 /* ---- the model */
 
-/* build_alibi_tensor: slopes of the heads, in two parts where their number is no power of two, times positions */
-static tensor_id slopes(struct build *b)
-{
-	struct tape *t = b->t;
-	uint64_t heads = b->d.H->value, two = 1;
-	while (two * 2 <= heads)
-		two *= 2;
-	size_ref n = size_const(b->a, two), rest = size_const(b->a, heads - two);
-	tensor_id base = aten_new(t, "empty", DT_FP32, 0, NULL, NO_TENSOR, NO_TENSOR);
-	tensor_id powers = aten_new(t, "arange", DT_INT32, 1, &n, NO_TENSOR, NO_TENSOR);
-	tensor_id y = aten_new(t, "pow", DT_FP32, 1, &n, base, powers);
-	if (two == heads)
-		return y;
-	tensor_id more = aten_new(t, "empty", DT_FP32, 0, NULL, NO_TENSOR, NO_TENSOR);
-	tensor_id odd = aten_new(t, "arange", DT_INT32, 1, &rest, NO_TENSOR, NO_TENSOR);
-	tensor_id tail = aten_new(t, "pow", DT_FP32, 1, &rest, more, odd);
-	return aten_new(t, "cat", DT_FP32, 1, &b->d.H, y, tail);
-}
-
-static tensor_id alibi(struct build *b, tensor_id ones, enum dtype dt)
-{
-	struct tape *t = b->t;
-	const size_ref *rows = SHAPE(b->B, b->S);
-	label(b, "alibi");
-	tensor_id slope = slopes(b);
-	tensor_id sum = aten_new(t, "cumsum", DT_FP32, 2, rows, ones, NO_TENSOR);
-	tensor_id less = aten_new(t, "sub", DT_FP32, 2, rows, sum, NO_TENSOR);
-	tensor_id at = aten_new(t, "mul", DT_FP32, 2, rows, less, ones);
-	tensor_id y = aten_new(t, "mul", DT_FP32, 3, SHAPE(b->B, b->d.H, b->S), slope, at);
-	y = aten_reshape(t, y, 3, SHAPE(size_mul(b->a, b->B, b->d.H), size_const(b->a, 1), b->S));
-	tensor_id z = aten_cast(t, y, dt);
-	tape_holdv(t, (tensor_id[]){ slope, at, y }, 3);
-	return z;
-}
-
 /* BloomModel.forward */
 static tensor_id model(struct build *b, run_layers_fn *run_layers)
 {
@@ -178,7 +143,7 @@ static tensor_id model(struct build *b, run_layers_fn *run_layers)
 				outer_param(b, "transformer.word_embeddings_layernorm.bias"));
 	label(b, "attention mask");
 	tensor_id ones = aten_new(t, "ones", DT_FP32, 2, SHAPE(b->B, b->S), NO_TENSOR, NO_TENSOR);
-	b->in.alibi = alibi(b, ones, (enum dtype)T(t, x)->dtype);
+	b->in.alibi = emit_alibi(b, ones, DT_FP32, (enum dtype)T(t, x)->dtype);
 	label(b, "attention mask");
 	tensor_id padding = aten_new(t, "_to_copy", DT_BOOL, 2, SHAPE(b->B, b->S), ones, NO_TENSOR);
 	b->in.mask[0] = emit_float_mask(b, MASK_PADDED, padding, (enum dtype)T(t, embedded)->dtype);

@@ -78,31 +78,54 @@ static tensor_id heads_first(struct build *b, tensor_id x)
 	return aten_reshape(b->t, aten_transpose(b->t, x, 1, 2), 4, SHAPE(v.dim[0], v.dim[2], v.dim[1], v.dim[3]));
 }
 
-/* The class's own attention: softmax in the dtype of the hidden states, scores divided in place. */
-static tensor_id eager(struct build *b, const struct attention_in *x, tensor_id *probs)
+/* Of its own: softmax in the dtype of the hidden states, scores divided in place. */
+static tensor_id eager(struct build *b, const struct attention_in *x, enum dtype hidden)
 {
 	struct tape *t = b->t;
-	label(b, "attention");
 	tensor_id scores = aten_div_scalar_(t, aten_matmul(t, x->q, aten_transpose(t, x->k, 2, 3)));
-	tensor_id masked = aten_add(t, scores, x->mask);
-	*probs = aten_softmax(t, masked, (enum dtype)T(t, x->q)->dtype);
-	tape_holdv(t, (tensor_id[]){ masked, scores }, 2);
-	return aten_contiguous(t, aten_transpose(t, aten_matmul(t, *probs, x->v), 1, 2));
+	tensor_id probs = aten_softmax(t, aten_add(t, scores, x->mask), hidden);
+	tape_hold(t, scores);
+	b->weights = probs;
+	return aten_contiguous(t, aten_transpose(t, aten_matmul(t, probs, x->v), 1, 2));
 }
 
-static tensor_id attention(struct layer *l, tensor_id x, tensor_id *probs)
+/* The same with ALiBi, in fp32 up to the softmax. */
+static tensor_id eager_alibi(struct build *b, const struct attention_in *x, enum dtype hidden)
+{
+	struct tape *t = b->t;
+	tensor_id product = aten_matmul(t, x->q, aten_transpose(t, x->k, 2, 3));
+	tensor_id scores = aten_cast(t, product, DT_FP32);
+	tensor_id logits = aten_mul_scalar_(t, aten_add(t, scores, b->in.alibi));
+	tensor_id probs = aten_dropout(t, aten_softmax(t, aten_add(t, logits, x->mask), hidden), x->dropout);
+	tensor_id y = aten_contiguous(t, aten_transpose(t, aten_matmul(t, probs, x->v), 1, 2));
+	tape_holdv(t, (tensor_id[]){ product, scores, logits }, 3);
+	b->weights = probs;
+	return y;
+}
+
+static tensor_id attend(struct build *b, const struct attention_in *x, enum dtype hidden)
+{
+	label(b, "attention");
+	if (!attention_is_eager(b))
+		return emit_sdpa(b, x);
+	return b->in.alibi >= 0 ? eager_alibi(b, x, hidden) : eager(b, x, hidden);
+}
+
+/* Without ALiBi there is no dropout. */
+static tensor_id attention(struct layer *l, tensor_id x)
 {
 	struct build *b = l->b;
 	struct tape *t = b->t;
+	bool alibi = b->in.alibi >= 0;
 	tensor_id whole = emit_linear_apart(l, "self_attention.query_key_value", x);
 	struct heads y = split_heads(b, whole);
 	y.q = heads_first(b, y.q);
 	y.k = heads_first(b, y.k);
 	y.v = heads_first(b, y.v);
-	emit_rope(b, &y.q, &y.k, false);
-	struct attention_in in = { y.q, y.k, y.v, b->in.mask[0], false, 0, 0 };
-	*probs = NO_TENSOR;
-	tensor_id o = attention_is_eager(b) ? eager(b, &in, probs) : emit_sdpa(b, &in);
+	if (!alibi)
+		emit_rope(b, &y.q, &y.k, false);
+	struct attention_in in = { y.q, y.k, y.v, b->in.mask[0], false, alibi ? b->m->dropout_attn : 0, 0 };
+	tensor_id o = attend(b, &in, (enum dtype)T(t, x)->dtype);
 	o = aten_reshape(t, o, 3, SHAPE(b->B, b->S, b->d.h));
 	tensor_id z = emit_linear_apart(l, "self_attention.dense", o);
 	tape_holdv(t, (tensor_id[]){ o, y.q, y.k, y.v, whole }, 5);
@@ -136,25 +159,25 @@ static tensor_id parallel(struct layer *l, tensor_id x)
 	struct build *b = l->b;
 	struct tape *t = b->t;
 	bool two = b->m->family->norms == 2;
-	tensor_id h = emit_layer_norm(l, two ? "ln_attn" : "input_layernorm", x), probs;
+	tensor_id h = emit_layer_norm(l, two ? "ln_attn" : "input_layernorm", x);
 	tensor_id h2 = two ? emit_layer_norm(l, "ln_mlp", x) : h;
-	tensor_id a = attention(l, h, &probs);
+	tensor_id a = attention(l, h);
 	tensor_id m = mlp(l, h2), both = aten_add_(t, m, a);
 	tensor_id y = residual_add(b, x, both, b->m->dropout_resid);
-	tape_holdv(t, (tensor_id[]){ h, h2, a, both, probs }, 5);
+	tape_holdv(t, (tensor_id[]){ h, h2, a, both }, 4);
 	return y;
 }
 
 static tensor_id sequential(struct layer *l, tensor_id x)
 {
 	struct build *b = l->b;
-	tensor_id h = emit_layer_norm(l, "input_layernorm", x), probs;
-	tensor_id a = attention(l, h, &probs);
+	tensor_id h = emit_layer_norm(l, "input_layernorm", x);
+	tensor_id a = attention(l, h);
 	tensor_id mid = residual_add(b, x, a, b->m->dropout_attn);
 	tensor_id h2 = emit_layer_norm(l, "post_attention_layernorm", mid);
 	tensor_id m = mlp(l, h2);
 	tensor_id y = residual_add(b, mid, m, b->m->dropout_resid);
-	tape_holdv(b->t, (tensor_id[]){ h, a, mid, h2, m, probs }, 6);
+	tape_holdv(b->t, (tensor_id[]){ h, a, mid, h2, m }, 5);
 	return y;
 }
 
@@ -163,23 +186,56 @@ static tensor_id layer(struct layer *l, tensor_id x)
 	return l->b->m->family->block == BLOCK_PARALLEL ? parallel(l, x) : sequential(l, x);
 }
 
-/* FalconModel.forward: SDPA gets a boolean mask, eager attention one in floating point */
+/* FalconModel.forward: ALiBi, divided by the root of the head width, takes the place of the mask's zeros */
+static tensor_id alibi_mask(struct build *b, tensor_id mask, enum dtype dt)
+{
+	struct tape *t = b->t;
+	size_ref one = size_const(b->a, 1);
+	const size_ref *dims = SHAPE(b->B, one, b->S, b->S), *heads = SHAPE(b->B, b->d.H, one, b->S);
+	if (T(t, mask)->dtype == DT_BOOL) {
+		tensor_id zero = aten_new(t, "empty", dt, 0, NULL, NO_TENSOR, NO_TENSOR);
+		tensor_id low = aten_new(t, "scalar_tensor", dt, 0, NULL, NO_TENSOR, NO_TENSOR), bools = mask;
+		mask = aten_new(t, "where", dt, 4, dims, bools, zero);
+		tape_holdv(t, (tensor_id[]){ low, bools }, 2);
+	}
+	b->in.alibi = aten_reshape(t, b->in.alibi, 4, heads);
+	tensor_id bias = aten_new(t, "div", dt, 4, heads, b->in.alibi, NO_TENSOR);
+	tensor_id hidden = aten_new(t, "lt", DT_BOOL, 4, dims, mask, NO_TENSOR);
+	tensor_id y = aten_new(t, "masked_fill", dt, 4, SHAPE(b->B, b->d.H, b->S, b->S), bias, hidden);
+	tape_hold(t, mask);
+	return y;
+}
+
+/* SDPA gets a boolean mask, eager attention one in floating point. */
+static tensor_id make_mask(struct build *b, enum dtype dt)
+{
+	label(b, "attention mask");
+	tensor_id mask = attention_is_eager(b) ? emit_float_mask(b, MASK_OVERLAID, NO_TENSOR, dt)
+					       : emit_bool_mask(b, MASK_OVERLAID, NO_TENSOR);
+	return b->in.alibi >= 0 ? alibi_mask(b, mask, dt) : mask;
+}
+
 static tensor_id model(struct build *b, run_layers_fn *run_layers)
 {
 	struct tape *t = b->t;
+	tensor_id ones = NO_TENSOR;
 	label(b, "word_embeddings");
-	tensor_id x = aten_embedding(t, outer_param(b, arch_falcon.embedding), b->ids), embedded = x;
-	embedding_hook(b, x);
+	tensor_id embedded = aten_embedding(t, outer_param(b, arch_falcon.embedding), b->ids);
+	enum dtype dt = (enum dtype)T(t, embedded)->dtype;
+	embedding_hook(b, embedded);
+	if (b->m->family->position == POS_ALIBI) {
+		label(b, "attention mask");
+		ones = aten_new(t, "ones", DT_INT64, 2, SHAPE(b->B, b->S), NO_TENSOR, NO_TENSOR);
+		b->in.alibi = emit_alibi(b, ones, DT_BF16, dt);
+	}
 	emit_position_ids(b);
-	label(b, "attention mask");
-	b->in.mask[0] = attention_is_eager(b)
-		? emit_float_mask(b, MASK_OVERLAID, NO_TENSOR, (enum dtype)T(t, x)->dtype)
-		: emit_bool_mask(b, MASK_OVERLAID, NO_TENSOR);
-	emit_rotary(b, x, 1);
-	x = run_layers(b, x);
+	b->in.mask[0] = make_mask(b, dt);
+	emit_rotary(b, embedded, 1);
+	tensor_id x = run_layers(b, embedded);
 	tensor_id y = emit_norm(b, "ln_f", x, outer_param(b, "transformer.ln_f.weight"),
 				outer_param(b, "transformer.ln_f.bias"));
-	tape_holdv(t, (tensor_id[]){ x, embedded, b->in.position_ids, b->in.mask[0], b->in.cos[0], b->in.sin[0] }, 6);
+	tape_holdv(t, (tensor_id[]){ x, embedded, ones, b->in.alibi, b->in.position_ids, b->in.mask[0], b->in.cos[0],
+		b->in.sin[0], b->state[STATE_RETURNED] }, 9);
 	return y;
 }
 
@@ -188,4 +244,4 @@ static void buffers(struct build *b)
 	add_angles(b, 1);
 }
 
-const struct arch arch_falcon = { model, layer, buffers, "transformer.word_embeddings.weight", "lm_head.weight" };
+const struct arch arch_falcon = { model, layer, buffers, "transformer.word_embeddings.weight", "lm_head.weight", true };

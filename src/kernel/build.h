@@ -115,6 +115,7 @@ size_ref rotary_width(struct build *b);                                         
 void add_angles(struct build *b, unsigned kinds);                                   /* rope.c: its buffers */
 void emit_position_ids(struct build *b);                                            /* rope.c */
 void emit_rotary(struct build *b, tensor_id embedded, unsigned kinds);              /* rope.c: cos and sin, one pair or two */
+tensor_id emit_alibi(struct build *b, tensor_id ones, enum dtype slope_type, enum dtype dt);   /* alibi.c: ones [B,S] */
 void emit_masks(struct build *b, tensor_id embedded);                               /* mask.c: in the dtype of the embeddings */
 /* What a causal mask is combined with: nothing; a window; a function of the class; a padding mask [B,S]. */
 enum mask_kind { MASK_CAUSAL, MASK_SLIDING, MASK_OVERLAID, MASK_PADDED };

@@ -38,6 +38,7 @@ tensor_id aten_sub(struct tape *t, tensor_id x, tensor_id y);
 tensor_id aten_mul(struct tape *t, tensor_id x, tensor_id y);
 tensor_id aten_add_(struct tape *t, tensor_id x, tensor_id y);       /* in place */
 tensor_id aten_div_(struct tape *t, tensor_id x, tensor_id y);
+tensor_id aten_mul_scalar_(struct tape *t, tensor_id x);
 tensor_id aten_div_scalar_(struct tape *t, tensor_id x);
 tensor_id aten_add_scalar(struct tape *t, tensor_id x);
 tensor_id aten_mul_scalar(struct tape *t, tensor_id x);

@@ -207,14 +207,24 @@ tensor_id aten_div_scalar(struct tape *t, tensor_id x)
 	return scale(t, x, true);
 }
 
-tensor_id aten_div_scalar_(struct tape *t, tensor_id x)
+static tensor_id scale_(struct tape *t, tensor_id x, bool div)
 {
-	struct anode *n = node_begin(t, "DivBackward0", back_mul_scalar, &x, 1);
+	struct anode *n = node_begin(t, div ? "DivBackward0" : "MulBackward0", back_mul_scalar, &x, 1);
 	if (n)
-		n->iarg[0] = true;
-	tensor_id z = in_place(t, "div_", x, NO_TENSOR);
+		n->iarg[0] = div;
+	tensor_id z = in_place(t, div ? "div_" : "mul_", x, NO_TENSOR);
 	node_end(t, n, &z, 1);
 	return z;
+}
+
+tensor_id aten_mul_scalar_(struct tape *t, tensor_id x)
+{
+	return scale_(t, x, false);
+}
+
+tensor_id aten_div_scalar_(struct tape *t, tensor_id x)
+{
+	return scale_(t, x, true);
 }
 
 /* pow_backward: grad * (exponent * self.pow(exponent - 1)) */
