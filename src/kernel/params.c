@@ -232,7 +232,7 @@ struct param_list params_mtp(struct arena *a, const struct model *m, const struc
 
 uint64_t param_count(const struct param *p)
 {
-	uint64_t n = p->tied ? 0 : p->copies;
+	uint64_t n = p->tied || p->buffer ? 0 : p->copies;
 	for (unsigned i = 0; i < p->ndim; i++)
 		n = mul_u64(n, p->dim[i]->value);
 	return n;

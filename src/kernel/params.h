@@ -26,7 +26,7 @@ struct param {
 	enum param_site site;
 	unsigned ndim; size_ref dim[PARAM_DIMS];
 	bool tied;                     /* shares storage with the embedding: counted there */
-	bool buffer;                   /* a buffer in the class, but stored and counted with the parameters */
+	bool buffer;                   /* a buffer in the class, stored with the parameters; no count includes it */
 	bool routed;                   /* has an expert dimension first: a token uses topk of E */
 	bool linear, transposed;       /* weight of a linear module, the head apart; transposed: [in, out] */
 	bool frozen, adapter;          /* not trained; added by LoRA (trained.h) */
@@ -44,7 +44,7 @@ struct param_list params_mtp(struct arena *a, const struct model *m, const struc
 /* Put before a layer's number and its parameter names: "model.layers." */
 const char *params_layer_prefix(struct arena *a, const struct model *m);
 
-uint64_t param_count(const struct param *p);          /* elements, copies included; 0 when tied */
+uint64_t param_count(const struct param *p);          /* elements, copies included; 0 when tied or a buffer */
 uint64_t model_parameters(struct arena *a, const struct model *m);   /* all */
 uint64_t model_active_parameters(struct arena *a, const struct model *m);   /* per token */
 

@@ -161,7 +161,7 @@ static void count(struct parameter_count *c, struct param_list l)
 {
 	for (size_t i = 0; i < l.n; i++) {
 		c->all = add_u64(c->all, param_count(&l.v[i]));
-		if (!l.v[i].frozen && !l.v[i].buffer)
+		if (!l.v[i].frozen)
 			c->trained = add_u64(c->trained, param_count(&l.v[i]));
 	}
 }
