@@ -25,7 +25,7 @@ static tensor_id add_adapter(struct layer *l, const char *name, tensor_id x, ten
 	tensor_id sum = aten_add(t, result, aten_mul_scalar(t, high));
 	tape_hold(t, result);
 	tensor_id y = aten_cast(t, sum, dt);
-	tape_holdv(t, (tensor_id[]){ sum, cast }, 2);
+	tape_holdv(t, (tensor_id[]){ sum, cast, x }, 3);
 	set_rule(b, rule);
 	return y;
 }

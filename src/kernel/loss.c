@@ -123,7 +123,7 @@ static tensor_id loss_in_chunks(struct build *b, tensor_id hidden, tensor_id hea
 
 static void back_fused_linear(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < n->nsaved; i++) {
 		out[i] = node_saved(t, n, i);
 		tape_op1(t, "mul_", out[i], grad[0], out[i]);
 	}
@@ -150,7 +150,8 @@ static void fused_chunks(struct build *b, tensor_id rows, tensor_id head, tensor
 		tape_hold(t, old);
 		tensor_id dx = aten_new(t, "mm", dt, 2, SHAPE(c, h), logits, head);
 		tape_op1(t, "copy_", dx, gx, gx);
-		tape_op1(t, "addmm", logits, rows, gw);
+		if (gw >= 0)
+			tape_op1(t, "addmm", logits, rows, gw);
 		old = logits;
 	}
 	tape_hold(t, old);
@@ -166,9 +167,12 @@ tensor_id loss_liger(struct build *b, tensor_id hidden, tensor_id head, tensor_i
 	label(b, "fused lm_head and loss");
 	struct anode *n = node_begin(t, "LigerFusedLinearCrossEntropyBackward", back_fused_linear, in, 2);
 	t->mode = TAPE_NOGRAD;
-	tensor_id gx = tape_like(t, rows, (enum dtype)T(t, rows)->dtype), gw = tape_like(t, head, (enum dtype)T(t, head)->dtype);
+	tensor_id gx = tape_like(t, rows, (enum dtype)T(t, rows)->dtype), gw = NO_TENSOR;
 	tape_op1(t, "zeros_like", NO_TENSOR, NO_TENSOR, gx);
-	tape_op1(t, "zeros_like", NO_TENSOR, NO_TENSOR, gw);
+	if (T(t, head)->needs_grad) {
+		gw = tape_like(t, head, (enum dtype)T(t, head)->dtype);
+		tape_op1(t, "zeros_like", NO_TENSOR, NO_TENSOR, gw);
+	}
 	tensor_id losses = aten_new(t, "zeros", DT_FP32, 1, &T(t, rows)->dim[0], NO_TENSOR, NO_TENSOR);
 	fused_chunks(b, rows, head, gx, gw);
 	tensor_id loss = tape_scalar(t, DT_FP32);

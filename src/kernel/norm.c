@@ -106,8 +106,7 @@ static void back_liger_rms(struct tape *t, struct anode *n, const tensor_id *gra
 	w[0] = tape_tensor(t, DT_FP32, 2, SHAPE(n->dims[0], T(t, weight)->dim[0]));
 	w[1] = out[0] = n->iarg[0] ? aten_detach(t, dy) : tape_like(t, dy, (enum dtype)T(t, dy)->dtype);
 	tape_op(t, "liger_rms_norm_backward", r, 4, w, 2);
-	if (n->want[1])
-		out[1] = sum_partials(t, w[0], weight);
+	out[1] = sum_partials(t, w[0], weight);
 }
 
 /* saved: x, weight, mean, rstd; dims: multiprocessors */
@@ -120,7 +119,7 @@ static void back_liger_layer(struct tape *t, struct anode *n, const tensor_id *g
 	w[2] = out[0] = tape_like(t, dy, (enum dtype)T(t, n->in[0])->dtype);
 	tape_op(t, "liger_layer_norm_backward", r, 5, w, 3);
 	for (int i = 0; i < 2; i++)
-		if (n->nin > 1 + i && n->want[1 + i])
+		if (n->nin > 1 + i)
 			out[1 + i] = sum_partials(t, w[i], weight);
 }
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/params.h"
 #include "kernel/step.h"
+#include "kernel/trained.h"
 #include "opt/opt.h"
 #include "plan/advice.h"
 #include "plan/refuse.h"
@@ -253,7 +253,9 @@ const struct result *plan(const struct spec *spec, struct arena *a, struct diag 
 	}
 	r->folded = fold(r->graph, a);
 	r->walked = walk(r->graph, a, NULL, NULL);
-	r->parameters = r->trainable = model_parameters(a, &spec->model);
+	struct parameter_count count = trained_count(a, spec);
+	r->parameters = count.all;
+	r->trainable = count.trained;
 	compose_peak(r);
 	compose_tensors(r, a);
 	compose_classes(r, a);

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "kernel/trained.h"
+
 typedef unsigned long long ull;
 
 /* Whether the key was left out and has no other default. */
@@ -64,7 +66,7 @@ static void complete_precision(struct plan_reader *p)
 	if (open_key(p, "precision.reduce"))
 		pr->reduce = p->s->par.zero == 3 ? pr->compute : pr->gradients;
 	if (open_key(p, "precision.master"))
-		pr->master = pr->params;
+		pr->master = trained_dtype(p->s);
 	if (open_key(p, "precision.optimizer"))
 		pr->optimizer = pr->master;
 }
@@ -281,9 +283,10 @@ static void check_precision(struct plan_reader *p)
 			   dtype_name(pr->compute), dtype_name(pr->params));
 		diag_hint(d, "that takes autocast: true or parallel.zero: 3");
 	}
-	if (dtypes[pr->master].bytes < dtypes[pr->params].bytes)
-		diag_error(d, plan_loc(p, "precision.master"), "'precision.master' %s is narrower than 'precision.params' %s",
-			   dtype_name(pr->master), dtype_name(pr->params));
+	if (dtypes[pr->master].bytes < dtypes[trained_dtype(p->s)].bytes)
+		diag_error(d, plan_loc(p, "precision.master"), "'precision.master' %s is narrower than '%s' %s",
+			   dtype_name(pr->master), p->s->train.lora.present ? "train.lora.dtype" : "precision.params",
+			   dtype_name(trained_dtype(p->s)));
 	if (pr->grad_scaler && pr->compute != DT_FP16)
 		diag_error(d, plan_loc(p, "precision.grad_scaler"), "'precision.grad_scaler' wants compute in fp16, found %s",
 			   dtype_name(pr->compute));
@@ -319,6 +322,7 @@ static void check_optimizer(struct plan_reader *p)
 static bool has_tensor(const struct spec *s) { return s->par.tensor > 1; }
 static bool has_pipeline(const struct spec *s) { return s->par.pipeline > 1; }
 static bool is_fsdp(const struct spec *s) { return s->par.zero == 3; }
+static bool is_full(const struct spec *s) { return !s->train.lora.present; }
 static bool has_buckets(const struct spec *s) { return s->par.zero < 3; }
 
 static const struct dependence {
@@ -336,6 +340,7 @@ static const struct dependence {
 	{ "parallel.cpu_offload", is_fsdp, "parallel.zero: 3" },
 	{ "parallel.bucket_mb", has_buckets, "parallel.zero below 3" },
 	{ "parallel.bucket_view", has_buckets, "parallel.zero below 3" },
+	{ "train.freeze", is_full, "no train.lora, which trains its adapters only" },
 };
 
 static void check_dependences(struct plan_reader *p)
@@ -363,4 +368,5 @@ void plan_check(struct plan_reader *p)
 	check_experts(p);
 	check_stages(p);
 	check_sequence(p);
+	trained_check(p->s, p->r.d);
 }

@@ -77,7 +77,8 @@ static void back_layer_norm(struct tape *t, struct anode *n, const tensor_id *gr
 	for (unsigned i = 1; i < n->nin; i++)
 		if (n->want[i])
 			w[k++] = out[i] = tape_tensor(t, (enum dtype)T(t, n->in[i])->dtype, 1, &x.dim[x.ndim - 1]);
-	for (int i = 0; i < 2; i++)
+	bool partials = (n->nin > 1 && n->want[1]) || (n->nin > 2 && n->want[2]);
+	for (int i = 0; partials && i < 2; i++)
 		w[k++] = tape_workspace(t, DT_FP32, norm_partials(t, x.dim[x.ndim - 1]));
 	tape_op(t, "native_layer_norm_backward", r, 1u + n->nsaved, w, k);
 }
@@ -110,9 +111,10 @@ static void back_rms_norm(struct tape *t, struct anode *n, const tensor_id *grad
 	struct tensor x = *T(t, n->in[0]), wt = *T(t, n->in[1]);
 	if (n->want[0])
 		w[k++] = out[0] = tape_tensor(t, (enum dtype)x.dtype, x.ndim, x.dim);
-	if (n->want[1])
+	if (n->want[1]) {
 		w[k++] = out[1] = tape_tensor(t, (enum dtype)wt.dtype, 1, wt.dim);
-	w[k++] = tape_workspace(t, DT_FP32, norm_partials(t, wt.dim[0]));
+		w[k++] = tape_workspace(t, DT_FP32, norm_partials(t, wt.dim[0]));
+	}
 	tape_op(t, "_fused_rms_norm_backward", r, 4, w, k);
 }
 
