@@ -340,7 +340,7 @@ static const struct dependence {
 	{ "parallel.cpu_offload", is_fsdp, "parallel.zero: 3" },
 	{ "parallel.bucket_mb", has_buckets, "parallel.zero below 3" },
 	{ "parallel.bucket_view", has_buckets, "parallel.zero below 3" },
-	{ "train.freeze", is_full, "no train.lora, which trains its adapters only" },
+	{ "train.freeze", is_full, "full fine-tuning, without train.lora" },
 };
 
 static void check_dependences(struct plan_reader *p)

@@ -103,6 +103,36 @@ static void sharded_full(struct spec *s, struct recipe *r) { sharded(s, r); full
 static void sharded_kept(struct spec *s, struct recipe *r) { sharded(s, r); s->par.reshard_after_forward = false; }
 static void replicated(struct spec *s, struct recipe *r) { (void)r; s->par.replicate = s->hw.gpus = 4; }
 
+static void adapters(struct spec *s, struct recipe *r)
+{
+	(void)r;
+	s->train.lora = (struct lora){ .present = true, .rank = 16, .alpha = 32, .dropout = 0.05, .dtype = DT_FP32 };
+	s->prec.master = s->prec.optimizer = DT_FP32;
+	s->train.grad_accum = 2;
+}
+static void adapters_full(struct spec *s, struct recipe *r) { adapters(s, r); full(s, r); }
+static void adapters_reentrant(struct spec *s, struct recipe *r) { adapters(s, r); reentrant(s, r); }
+static void adapters_replicated(struct spec *s, struct recipe *r) { adapters(s, r); replicated(s, r); }
+static void frozen_lower(struct spec *s, struct recipe *r)
+{
+	static const char *lower[] = { "embedding", "0", "1", "2", "3", "4" };
+	(void)r;
+	s->train.freeze = (struct strings){ lower, COUNT(lower) };
+}
+static void frozen_middle(struct spec *s, struct recipe *r)
+{
+	static const char *middle[] = { "head", "3", "5", "6", "7", "8", "9" };
+	(void)r;
+	s->train.freeze = (struct strings){ middle, COUNT(middle) };
+}
+static void frozen_middle_full(struct spec *s, struct recipe *r) { frozen_middle(s, r); full(s, r); }
+static void frozen_decoder(struct spec *s, struct recipe *r)
+{
+	static const char *decoder[] = { "decoder" };
+	(void)r;
+	s->train.freeze = (struct strings){ decoder, COUNT(decoder) };
+}
+
 static const struct { const char *name; void (*set)(struct spec *s, struct recipe *r); } variations[] = {
 	{ "plain", plain }, { "full recompute", full }, { "reentrant recompute", reentrant },
 	{ "recompute of some layers", some }, { "recompute of every second layer", second },
@@ -110,6 +140,10 @@ static const struct { const char *name; void (*set)(struct spec *s, struct recip
 	{ "gradients zeroed in place", zeroed }, { "autocast", autocast }, { "FSDP", sharded },
 	{ "FSDP, recompute, accumulation", sharded_full }, { "FSDP without resharding", sharded_kept },
 	{ "DDP", replicated },
+	{ "LoRA", adapters }, { "LoRA, full recompute", adapters_full }, { "LoRA, reentrant", adapters_reentrant },
+	{ "LoRA, DDP", adapters_replicated }, { "lower layers frozen", frozen_lower },
+	{ "layers between frozen", frozen_middle }, { "layers between frozen, recompute", frozen_middle_full },
+	{ "decoder frozen", frozen_decoder },
 };
 
 static const char *const models[] = {
