@@ -55,7 +55,7 @@ static const char *module_name(struct arena *a, const struct param *p)
 
 static bool gets_adapter(struct arena *a, const struct lora *l, const struct param *p)
 {
-	if (!l->present || !p->linear)
+	if (!p->linear || p->frozen)
 		return false;
 	for (size_t i = 0; i < l->targets.n; i++)
 		if (is_target(module_name(a, p), l->targets.v[i]))
@@ -67,7 +67,6 @@ static bool gets_adapter(struct arena *a, const struct lora *l, const struct par
 
 static void freeze(const struct train *t, struct param *p, const char *full)
 {
-	p->frozen = t->lora.present;
 	for (size_t i = 0; i < t->freeze.n; i++)
 		p->frozen = p->frozen || is_part(p, full, t->freeze.v[i]);
 }
@@ -79,23 +78,29 @@ static void push_adapter(struct arena *a, struct param_list *l, const struct par
 		.ndim = 2, .dim = { rows, columns }, .copies = p->copies, .adapter = true };
 }
 
-/* peft tuners/lora/layer.py: base_layer, lora_A, lora_B */
+static void push_base(struct arena *a, struct param_list *l, struct param p)
+{
+	p.frozen = true;
+	*VEC_PUSH(a, l) = p;
+}
+
+/* peft tuners/lora/layer.py: base_layer, lora_A, lora_B; only the latter two are trained, and frozen modules have none */
 static struct param_list with_adapters(struct arena *a, const struct spec *s, struct param_list in)
 {
 	struct param_list out = { 0 };
 	size_ref r = size_dim(a, "r", s->train.lora.rank, "rank of the adapters");
-	for (size_t i = 0; i < in.n; i++) {
+	for (size_t i = 0; s->train.lora.present && i < in.n; i++) {
 		const struct param *p = &in.v[i];
-		*VEC_PUSH(a, &out) = *p;
+		push_base(a, &out, *p);
 		if (!gets_adapter(a, &s->train.lora, p))
 			continue;
 		const char *bias = arena_printf(a, "%s.bias", module_name(a, p));
 		if (i + 1 < in.n && !strcmp(in.v[i + 1].name, bias))
-			*VEC_PUSH(a, &out) = in.v[++i];
+			push_base(a, &out, in.v[++i]);
 		push_adapter(a, &out, p, "lora_A.weight", r, p->dim[p->transposed ? 0 : 1]);
 		push_adapter(a, &out, p, "lora_B.weight", p->dim[p->transposed ? 1 : 0], r);
 	}
-	return out;
+	return s->train.lora.present ? out : in;
 }
 
 /* A tied head is one parameter with the embedding, which stands first. */
@@ -116,6 +121,8 @@ struct param_list trained_outer(struct arena *a, const struct spec *s, const str
 	for (size_t i = 0; i < l.n; i++)
 		freeze(&s->train, &l.v[i], l.v[i].name);
 	freeze_tied(&l);
+	for (size_t i = 0; s->train.lora.present && i < l.n; i++)
+		l.v[i].frozen = true;
 	return l;
 }
 
@@ -130,14 +137,13 @@ static struct param_list frozen_layer(struct arena *a, const struct spec *s, con
 
 struct param_list trained_layer(struct arena *a, const struct spec *s, const struct model_dims *d, uint64_t layer)
 {
-	struct param_list l = frozen_layer(a, s, d, layer);
-	return s->train.lora.present ? with_adapters(a, s, l) : l;
+	return with_adapters(a, s, frozen_layer(a, s, d, layer));
 }
 
 uint64_t trained_mask(struct arena *a, const struct spec *s, const struct model_dims *d, uint64_t layer)
 {
 	uint64_t mask = 0;
-	if (s->train.lora.present || s->train.freeze.n == 0)
+	if (s->train.freeze.n == 0)
 		return 0;
 	struct param_list l = frozen_layer(a, s, d, layer);
 	for (size_t i = 0; i < l.n; i++)
@@ -209,6 +215,9 @@ static void unknown_target(const struct spec *s, const struct model_dims *dims, 
 static bool known_part(struct arena *a, const struct spec *s, const struct model_dims *d, const char *part)
 {
 	struct param_list l = params_outer(a, &s->model, d);
+	for (size_t i = 0; i < COUNT(parts); i++)
+		if (!strcmp(parts[i].name, part))
+			return true;
 	for (size_t i = 0; i < l.n; i++)
 		if (is_part(&l.v[i], l.v[i].name, part))
 			return true;
@@ -245,5 +254,5 @@ void trained_check(const struct spec *s, struct diag *d)
 	for (size_t i = 0; i < t->freeze.n; i++)
 		unknown_part(s, &dims, t->freeze.v[i], d);
 	if (diag_status(d) == 0 && trained_count(a, s).trained == 0)
-		diag_error(d, t->loc_freeze, "'train.freeze' leaves nothing to train");
+		diag_error(d, t->freeze.n ? t->loc_freeze : t->lora.loc, "nothing is left to train");
 }

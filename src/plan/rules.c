@@ -322,7 +322,6 @@ static void check_optimizer(struct plan_reader *p)
 static bool has_tensor(const struct spec *s) { return s->par.tensor > 1; }
 static bool has_pipeline(const struct spec *s) { return s->par.pipeline > 1; }
 static bool is_fsdp(const struct spec *s) { return s->par.zero == 3; }
-static bool is_full(const struct spec *s) { return !s->train.lora.present; }
 static bool has_buckets(const struct spec *s) { return s->par.zero < 3; }
 
 static const struct dependence {
@@ -340,7 +339,6 @@ static const struct dependence {
 	{ "parallel.cpu_offload", is_fsdp, "parallel.zero: 3" },
 	{ "parallel.bucket_mb", has_buckets, "parallel.zero below 3" },
 	{ "parallel.bucket_view", has_buckets, "parallel.zero below 3" },
-	{ "train.freeze", is_full, "full fine-tuning, without train.lora" },
 };
 
 static void check_dependences(struct plan_reader *p)

@@ -119,6 +119,7 @@ static void frozen_lower(struct spec *s, struct recipe *r)
 	(void)r;
 	s->train.freeze = (struct strings){ lower, COUNT(lower) };
 }
+static void adapters_above(struct spec *s, struct recipe *r) { frozen_lower(s, r); adapters_full(s, r); }
 static void frozen_middle(struct spec *s, struct recipe *r)
 {
 	static const char *middle[] = { "head", "3", "5", "6", "7", "8", "9" };
@@ -141,7 +142,7 @@ static const struct { const char *name; void (*set)(struct spec *s, struct recip
 	{ "FSDP, recompute, accumulation", sharded_full }, { "FSDP without resharding", sharded_kept },
 	{ "DDP", replicated },
 	{ "LoRA", adapters }, { "LoRA, full recompute", adapters_full }, { "LoRA, reentrant", adapters_reentrant },
-	{ "LoRA, DDP", adapters_replicated }, { "lower layers frozen", frozen_lower },
+	{ "LoRA, DDP", adapters_replicated }, { "LoRA in upper layers", adapters_above }, { "lower layers frozen", frozen_lower },
 	{ "layers between frozen", frozen_middle }, { "layers between frozen, recompute", frozen_middle_full },
 	{ "decoder frozen", frozen_decoder },
 };

@@ -63,6 +63,15 @@ static void test_lora(struct arena *a)
 	}
 }
 
+/* Frozen modules get no adapters. */
+static void test_lora_and_freeze(struct arena *a)
+{
+	struct spec s = spec_of(a, "llama-2-7b");
+	s.train.lora = (struct lora){ .present = true, .rank = 8, .targets = NAMES("q", "v") };
+	s.train.freeze = (struct strings)NAMES("layers.0", "v_proj");
+	must_equal("adapters of q in 31 layers", trained_count(a, &s).trained, 31 * 2 * 8 * 4096);
+}
+
 static const struct freeze_case {
 	const char *model;
 	struct strings freeze;
@@ -105,9 +114,11 @@ static void test_names(struct arena *a)
 	must_equal("known part", errors_of(a, (struct train){ .freeze = NAMES("layers.31") }), 0);
 	must_equal("no such layer", errors_of(a, (struct train){ .freeze = NAMES("layers.32") }), 1);
 	must_equal("part of a word", errors_of(a, (struct train){ .freeze = NAMES("embed") }), 1);
-	must_equal("no vision tower", errors_of(a, (struct train){ .freeze = NAMES("vision") }), 1);
+	must_equal("no vision tower", errors_of(a, (struct train){ .freeze = NAMES("vision") }), 0);
 	must_equal("all frozen", errors_of(a, (struct train){ .freeze = NAMES("model", "lm_head") }), 1);
 	must_equal("known target", errors_of(a, (struct train){ .lora = { .present = true, .rank = 8, .targets = NAMES("up") } }), 0);
+	must_equal("no place for adapters", errors_of(a, (struct train){ .freeze = NAMES("mlp"),
+		.lora = { .present = true, .rank = 8, .targets = NAMES("up") } }), 1);
 	must_equal("no linear module",
 		   errors_of(a, (struct train){ .lora = { .present = true, .targets = NAMES("norm", "lm_head") } }), 2);
 }
@@ -116,6 +127,7 @@ int main(void)
 {
 	struct arena *a = arena_new();
 	test_lora(a);
+	test_lora_and_freeze(a);
 	test_freeze(a);
 	test_names(a);
 	printf("%d checks, %d failures\n", checks, failures);
