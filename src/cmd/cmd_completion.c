@@ -197,7 +197,7 @@ static int run(const struct args *args)
 {
 	size_t i = 0;
 
-	while (strcmp(shell_names[i], args->operand[0]) != 0)
+	while (i + 1 < SHELL_N && strcmp(shell_names[i], args->operand[0]) != 0)
 		i++;
 	printers[i](args->out, args->a);
 	return 0;

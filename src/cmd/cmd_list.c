@@ -150,7 +150,7 @@ static int run(const struct args *args)
 	struct listing l = { .a = args->a, .d = diag_new(args->a) };
 	const struct style st = { .a = args->a, .unit = args->unit, .color = args->color, .utf8 = style_wants_utf8() };
 
-	while (strcmp(list_names[i], args->operand[0]) != 0)
+	while (i + 1 < LIST_N && strcmp(list_names[i], args->operand[0]) != 0)
 		i++;
 	l.t = (struct table){ .schema = "memplan.list/1", .name = list_names[i], .columns = lists[i].columns,
 			      .ncolumn = lists[i].ncolumn };

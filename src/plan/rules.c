@@ -19,6 +19,12 @@ static bool open_key(struct plan_reader *p, const char *path)
 	return e && e->origin == ORIGIN_COMPUTED;
 }
 
+/* Degrees and counts are at least 1: their rows say so. */
+static bool divides(uint64_t part, uint64_t whole)
+{
+	return part > 0 && whole % part == 0;
+}
+
 /* ---- what omitted keys become */
 
 static uint64_t degrees(const struct parallel *par)
@@ -41,7 +47,7 @@ static void complete_parallel(struct plan_reader *p)
 	used = mul_u64(degrees(par), mul_u64(par->shard, par->replicate));
 	if (open_key(p, "hardware.gpus"))
 		*gpus = used;
-	else if ((fill == &par->shard ? shard : replicate) && *gpus % used == 0)
+	else if ((fill == &par->shard ? shard : replicate) && divides(used, *gpus))
 		*fill = *gpus / used;
 }
 
@@ -51,7 +57,7 @@ static void complete_hardware(struct plan_reader *p)
 
 	if (!open_key(p, "hardware.gpus_per_node"))
 		return;
-	for (hw->gpus_per_node = hw->gpus < 8 ? hw->gpus : 8; hw->gpus % hw->gpus_per_node; hw->gpus_per_node--)
+	for (hw->gpus_per_node = hw->gpus < 8 ? hw->gpus : 8; !divides(hw->gpus_per_node, hw->gpus); hw->gpus_per_node--)
 		;
 }
 
@@ -104,7 +110,7 @@ static void complete_train(struct plan_reader *p)
 	if (global && accum)
 		diag_error(p->r.d, plan_loc(p, "train.global_batch"),
 			   "'train.global_batch' and 'train.gradient_accumulation' say the same thing; wanted one");
-	else if (global && t->global_batch % one)
+	else if (global && !divides(one, t->global_batch))
 		diag_error(p->r.d, plan_loc(p, "train.global_batch"),
 			   "'train.global_batch' %llu is no multiple of micro_batch x data-parallel GPUs = %llu",
 			   (ull)t->global_batch, (ull)one);
@@ -156,7 +162,7 @@ static void check_gpus(struct plan_reader *p)
 		diag_error(p->r.d, plan_loc(p, "hardware.gpus"), "'hardware.gpus' %llu, but the degrees multiply to %llu",
 			   (ull)hw->gpus, (ull)product);
 		diag_hint(p->r.d, "%s", text);
-	} else if (hw->gpus > hw->gpus_per_node && hw->gpus % hw->gpus_per_node) {
+	} else if (hw->gpus > hw->gpus_per_node && !divides(hw->gpus_per_node, hw->gpus)) {
 		diag_error(p->r.d, plan_loc(p, "hardware.gpus_per_node"),
 			   "'hardware.gpus_per_node' %llu does not divide 'hardware.gpus' %llu",
 			   (ull)hw->gpus_per_node, (ull)hw->gpus);
@@ -188,15 +194,15 @@ static void check_heads(struct plan_reader *p)
 	const struct parallel *par = &p->s->par;
 	uint64_t both = mul_u64(par->tensor, par->ulysses);
 
-	if (m->heads % par->tensor)
+	if (!divides(par->tensor, m->heads))
 		undivided(p, "parallel.tensor", par->tensor, "num_attention_heads", m->heads);
-	else if (m->heads % both)
+	else if (!divides(both, m->heads))
 		undivided(p, "parallel.ulysses", par->ulysses, "num_attention_heads", m->heads);
-	else if (m->kv_lora == 0 && m->kv_heads && m->kv_heads % par->tensor && par->tensor % m->kv_heads)
+	else if (m->kv_lora == 0 && !divides(par->tensor, m->kv_heads) && !divides(m->kv_heads, par->tensor))
 		undivided(p, "parallel.tensor", par->tensor, "num_key_value_heads", m->kv_heads);
-	else if (m->ffn % par->tensor)
+	else if (!divides(par->tensor, m->ffn))
 		undivided(p, "parallel.tensor", par->tensor, "intermediate_size", m->ffn);
-	else if (m->hidden % par->tensor)
+	else if (!divides(par->tensor, m->hidden))
 		undivided(p, "parallel.tensor", par->tensor, "hidden_size", m->hidden);
 }
 
@@ -213,9 +219,9 @@ static void check_experts(struct plan_reader *p)
 	if (m->experts == 0)
 		diag_error(p->r.d, plan_loc(p, par->expert > 1 ? "parallel.expert" : "parallel.expert_tensor"),
 			   "%s has no experts to divide", m->name);
-	else if (m->experts % par->expert)
+	else if (!divides(par->expert, m->experts))
 		undivided(p, "parallel.expert", par->expert, "num_experts", m->experts);
-	else if (inside % experts)
+	else if (!divides(experts, inside))
 		diag_error(p->r.d, plan_loc(p, "parallel.expert"),
 			   "'parallel.expert' x 'parallel.expert_tensor' = %llu does not divide the %llu GPUs of a pipeline stage",
 			   (ull)experts, (ull)inside);
@@ -227,9 +233,9 @@ static void check_stages(struct plan_reader *p)
 	uint64_t stages = mul_u64(par->pipeline, par->virtual_stages), layers = p->s->model.layers, sum = 0;
 
 	if (par->stage_layers.n == 0) {
-		if (layers % par->pipeline)
+		if (!divides(par->pipeline, layers))
 			undivided(p, "parallel.pipeline", par->pipeline, "num_hidden_layers", layers);
-		else if (layers % stages)
+		else if (!divides(stages, layers))
 			undivided(p, "parallel.virtual", par->virtual_stages, "num_hidden_layers", layers);
 		return;
 	}
@@ -249,11 +255,11 @@ static void check_sequence(struct plan_reader *p)
 	const struct model *m = &p->s->model;
 	uint64_t s = p->s->train.seq_len, ring = par->context > 1 ? 2 * par->context : 1;
 
-	if (s % mul_u64(ring, par->ulysses))
+	if (!divides(mul_u64(ring, par->ulysses), s))
 		diag_error(p->r.d, plan_loc(p, "train.seq_len"),
 			   "'train.seq_len' %llu is no multiple of %llu, the pieces of its context-parallel division",
 			   (ull)s, (ull)mul_u64(ring, par->ulysses));
-	else if (par->sequence && s % par->tensor)
+	else if (par->sequence && !divides(par->tensor, s))
 		diag_error(p->r.d, plan_loc(p, "train.seq_len"), "'train.seq_len' %llu is no multiple of 'parallel.tensor' %llu",
 			   (ull)s, (ull)par->tensor);
 	if (m->family && m->family->position == POS_LEARNED && s > m->positions)
