@@ -12,13 +12,13 @@ static const struct scale binary[] = {
 	{ "GiB", UINT64_C(1) << 30 }, { "MiB", UINT64_C(1) << 20 }, { "KiB", UINT64_C(1) << 10 },
 };
 static const struct scale decimal[] = {
-	{ "GB", 1000 * 1000 * 1000 }, { "MB", 1000 * 1000 }, { "kB", 1000 },
+	{ "GB", UINT64_C(1000000000) }, { "MB", 1000000 }, { "kB", 1000 },
 };
 static const struct scale readable[] = {
 	{ "", 1 }, { "B", 1 },
 	{ "KiB", UINT64_C(1) << 10 }, { "MiB", UINT64_C(1) << 20 }, { "GiB", UINT64_C(1) << 30 },
 	{ "TiB", UINT64_C(1) << 40 }, { "PiB", UINT64_C(1) << 50 },
-	{ "kB", 1000 }, { "KB", 1000 }, { "MB", 1000 * 1000 }, { "GB", 1000 * 1000 * 1000 },
+	{ "kB", 1000 }, { "KB", 1000 }, { "MB", 1000000 }, { "GB", UINT64_C(1000000000) },
 	{ "TB", UINT64_C(1000000000000) }, { "PB", UINT64_C(1000000000000000) },
 };
 

@@ -15,7 +15,7 @@
 
 static bool slurp(struct arena *a, FILE *f, struct source *src)
 {
-	size_t cap = 64 * 1024, got;
+	size_t cap = 1 << 16, got;
 	char *text = arena_alloc(a, cap + 1);
 
 	while ((got = fread(text + src->len, 1, cap - src->len, f)) > 0) {
