@@ -149,7 +149,8 @@ static const struct { const char *name; void (*set)(struct spec *s, struct recip
 
 static const char *const models[] = {
 	"llama-3-8b", "llama-3.2-1b", "qwen2.5-0.5b", "qwen3-8b", "gemma-2-2b", "gemma-3-1b", "phi-3-mini-4k",
-	"olmo-2-7b", "mistral-7b-v0.1", "gpt2", "pythia-6.9b", "falcon-7b", "falcon-40b", "bloom-560m", "gpt-j-6b",
+	"olmo-2-7b", "mistral-7b-v0.1", "gpt2", "pythia-6.9b", "falcon-7b", "falcon-40b",
+	"bloom-560m", "gpt-j-6b",
 };
 
 static struct spec base_spec(const struct model *m)
