@@ -18,7 +18,7 @@ extern const struct kernel_def kernels[K_N];
 struct profile {
 	const char *name, *summary;
 	const struct preset *presets; size_t npreset;   /* keys of a plan: "parallel.zero", "3" */
-	bool modelled;                 /* predictions are answered */
+	bool modelled, experts;        /* predictions are answered; also for mixtures of experts and latent attention */
 };
 extern const struct profile profiles[];
 extern const size_t nprofile;

@@ -11,8 +11,10 @@
 
 static bool framework(const struct spec *s) { return !profiles[s->framework].modelled; }
 static bool no_arch(const struct spec *s) { return !arch_of(&s->model); }
-static bool moe(const struct spec *s) { return s->model.experts > 0; }
-static bool mla(const struct spec *s) { return s->model.kv_lora > 0; }
+static bool moe(const struct spec *s) { return s->model.experts > 0 && !profiles[s->framework].experts; }
+static bool mla(const struct spec *s) { return s->model.kv_lora > 0 && !profiles[s->framework].experts; }
+static bool grouped(const struct spec *s) { return s->model.group_limited; }
+static bool biased(const struct spec *s) { return s->model.expert_bias; }
 static bool vision(const struct spec *s) { return s->model.vision.present; }
 static bool sinks(const struct spec *s) { return s->model.attn_sinks; }
 static bool tensor(const struct spec *s) { return s->par.tensor > 1; }
@@ -30,8 +32,10 @@ static bool padding(const struct spec *s) { return s->train.padding > 0; }
 
 static const struct refusal { bool (*when)(const struct spec *s); size_t loc; const char *what; } refusals[] = {
 	{ framework, PLACE(loc_framework), "this framework" },
-	{ moe, PLACE(model.loc), "mixture-of-experts models" },
-	{ mla, PLACE(model.loc), "multi-head latent attention" },
+	{ moe, PLACE(model.loc), "this framework's mixtures of experts" },
+	{ mla, PLACE(model.loc), "this framework's multi-head latent attention" },
+	{ grouped, PLACE(model.loc), "DeepSeek-V2's choice of experts by groups" },
+	{ biased, PLACE(model.loc), "experts with biases" },
 	{ vision, PLACE(model.loc), "vision towers" },
 	{ sinks, PLACE(model.loc), "attention sinks" },
 	{ no_arch, PLACE(model.loc), "this model class" },

@@ -342,8 +342,8 @@ tensor_id aten_sum(struct tape *t, tensor_id x, unsigned dim, bool keep)
 	kept[dim] = size_const(t->a, 1);
 	if (n)
 		n->dims = kept;
-	tensor_id z = keep ? tape_tensor(t, (enum dtype)v.dtype, v.ndim, kept)
-			   : tape_tensor(t, (enum dtype)v.dtype, nrest, rest);
+	enum dtype dt = t->autocast ? DT_FP32 : (enum dtype)v.dtype;       /* autocast sets the dtype argument */
+	tensor_id z = keep ? tape_tensor(t, dt, v.ndim, kept) : tape_tensor(t, dt, nrest, rest);
 	tape_op1(t, "sum", x, NO_TENSOR, z);
 	node_end(t, n, &z, 1);
 	return z;
