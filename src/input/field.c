@@ -153,7 +153,7 @@ static void read_strings(struct field_reader *r, const struct node *v, const cha
 		wrong(r, v, path, "a list such as [a, b]");
 		return;
 	}
-	out->v = NEWN(r->a, const char *, v->n);
+	out->v = NEWN(r->a, const char *, v->n + 1);   /* NULL-ended */
 	for (size_t i = 0; i < v->n; i++)
 		if (value_string(r->d, v->items[i], path, &out->v[out->n]))
 			out->n++;

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 
-struct strings { const char **v; size_t n; };
+struct strings { const char **v; size_t n; };      /* v is NULL-ended too */
 struct uints { uint64_t *v; size_t n; };
 
 enum field_type {

@@ -14,7 +14,7 @@ enum checkpointing { CKPT_NONE, CKPT_FULL, CKPT_SELECTIVE };
 struct recipe {
 	enum checkpointing checkpoint;
 	bool reentrant;
-	const struct sac *sac;
+	struct sac sac;                        /* selective: ops NULL recomputes everything */
 	uint64_t checkpoint_layers;            /* the first n layers; 0: all */
 	uint64_t checkpoint_every;             /* one layer in n; 0, 1: each */
 	uint64_t loss_chunks, loss_chunk_rows; /* chunked loss: number of chunks, or rows of one; 0: off */

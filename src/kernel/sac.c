@@ -20,6 +20,11 @@ const struct sac sac_rows[] = {
 };
 const size_t nsac = COUNT(sac_rows);
 
+const char *const sac_ops[] = { "mm", "addmm", "bmm", "baddbmm", "_grouped_mm", "_scaled_dot_product_flash_attention",
+	"_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention", "native_layer_norm",
+	"_fused_rms_norm", "_softmax", "silu", "gelu", "mul", "add", "cat", "clone", "_to_copy", "native_dropout", "topk",
+	NULL };
+
 bool sac_keeps(const struct sac *s, const char *op, uint32_t *matmuls)
 {
 	if (s->alternate_mm && !strcmp(op, "mm") && ++*matmuls % 2 == 0)

@@ -352,7 +352,7 @@ static struct build *build_new(struct arena *a, const struct spec *s, const stru
 	b->t->rule = arena_printf(a, "transformers 5.12.1 %s", b->m->family->source);
 	b->t->autocast = s->prec.autocast;
 	b->t->low = s->prec.compute;
-	b->t->sac = r->sac;
+	b->t->sac = b->recipe.sac.ops ? &b->recipe.sac : NULL;
 	b->dp = data_parallel_of(s);
 	b->t->hooks = (struct tape_hooks){ .ctx = b, .scope_enter = scope_enter, .scope_leave = scope_leave,
 		.grad_ready = b->dp->grad_ready, .finish = backward_finish };

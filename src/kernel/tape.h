@@ -40,9 +40,10 @@ struct anode {
 
 /* Selective checkpointing: which op outputs a region keeps (torch.utils.checkpoint
  * create_selective_checkpoint_contexts).  Rows of sac_rows[] (sac.c); NULL: everything is recomputed. */
-struct sac { const char *name, *doc; const char *const *ops; bool alternate_mm; };
+struct sac { const char *name, *doc; const char *const *ops; bool alternate_mm; };   /* ops: NULL-ended */
 extern const struct sac sac_rows[];
 extern const size_t nsac;
+extern const char *const sac_ops[];    /* NULL-ended: ops that a policy may name */
 bool sac_keeps(const struct sac *s, const char *op, uint32_t *matmuls);
 
 struct slot { int32_t node; uint32_t index; };

@@ -23,13 +23,11 @@ static const struct choice *chosen(const struct spec *s, const struct opt *o)
 	return NULL;
 }
 
-static struct recipe recipe_of(const struct spec *s, struct diag *d)
+static struct recipe recipe_of(const struct spec *s)
 {
 	struct recipe r = { .checkpoint = CKPT_NONE };
 	for (size_t i = 0; i < nopt; i++) {
 		const struct choice *c = chosen(s, opts[i]);
-		if (c && c->opt->check)
-			c->opt->check(s, c->knobs, c->loc, d);
 		if (c && c->opt->apply)
 			c->opt->apply(&r, c->knobs);
 	}
@@ -242,9 +240,9 @@ const struct result *plan(const struct spec *spec, struct arena *a, struct diag 
 	struct result *r = NEW(a, struct result);
 	r->spec = spec;
 	plan_refuse(spec, d);
-	struct recipe recipe = recipe_of(spec, d);
 	if (diag_status(d))
 		return NULL;
+	struct recipe recipe = recipe_of(spec);
 	r->graph = trace_program(a, spec, &recipe);
 	edit_graph(spec, r->graph);
 	if (r->graph->overflow) {

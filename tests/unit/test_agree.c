@@ -81,7 +81,7 @@ static void full(struct spec *s, struct recipe *r) { (void)s; r->checkpoint = CK
 static void reentrant(struct spec *s, struct recipe *r) { (void)s; r->checkpoint = CKPT_FULL; r->reentrant = true; }
 static void some(struct spec *s, struct recipe *r) { (void)s; r->checkpoint = CKPT_FULL; r->checkpoint_layers = 3; }
 static void second(struct spec *s, struct recipe *r) { (void)s; r->checkpoint = CKPT_FULL; r->checkpoint_every = 2; }
-static void selective(struct spec *s, struct recipe *r) { (void)s; r->checkpoint = CKPT_SELECTIVE; r->sac = &sac_rows[1]; }
+static void selective(struct spec *s, struct recipe *r) { (void)s; r->checkpoint = CKPT_SELECTIVE; r->sac = sac_rows[1]; }
 static void chunked(struct spec *s, struct recipe *r) { (void)s; r->loss_chunks = 5; r->loss_checkpoint = true; }
 static void accumulate(struct spec *s, struct recipe *r) { (void)r; s->train.grad_accum = 3; }
 static void zeroed(struct spec *s, struct recipe *r) { (void)r; s->train.zero_grad_to_none = false; s->train.grad_accum = 2; }
