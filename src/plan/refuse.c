@@ -63,6 +63,7 @@ void plan_refuse(const struct spec *s, struct diag *d)
 
 static bool always(const struct spec *s) { (void)s; return true; }
 static bool many(const struct spec *s) { return s->hw.gpus > 1; }
+static bool ddp(const struct spec *s) { return s->par.zero == 0 && s->par.replicate > 1; }
 static bool fsdp(const struct spec *s) { return s->par.zero == 3; }
 static bool cudnn(const struct spec *s) { return !strcmp(kernels[K_ATTENTION].rows[s->kernel[K_ATTENTION]].name, "cudnn"); }
 
@@ -70,6 +71,7 @@ static const struct { bool (*when)(const struct spec *s); const char *what; } ga
 	{ always, "segments and fragmentation of the caching allocator (reserved)" },
 	{ always, "growth of the context as further kernels are loaded" },
 	{ many, "communication buffers beyond the assumed size of a communicator" },
+	{ ddp, "the single bucket of DDP's first iteration and the rebuild of its buckets" },
 	{ fsdp, "memory that waits for side streams" },
 	{ cudnn, "workspaces of cuDNN attention plans" },
 };
