@@ -78,7 +78,8 @@ static bool is_word(const struct node *v, const char *word)
 	return v->shape == SHAPE_SCALAR && !strcmp(v->text, word);
 }
 
-static bool find_choice(struct field_reader *r, const struct node *v, const char *path, const struct field *f, int *out)
+static bool find_choice(struct field_reader *r, const struct node *v, const char *path,
+			const struct field *f, int *out)
 {
 	for (size_t i = 0; v->shape == SHAPE_SCALAR && i < f->nchoice; i++)
 		if (!strcmp(v->text, f->choices[i].name)) {
@@ -95,7 +96,8 @@ static bool find_choice(struct field_reader *r, const struct node *v, const char
 	return false;
 }
 
-static void read_bool(struct field_reader *r, const struct node *v, const char *path, const struct field *f, bool *out)
+static void read_bool(struct field_reader *r, const struct node *v, const char *path,
+		      const struct field *f, bool *out)
 {
 	int i;
 
@@ -105,7 +107,8 @@ static void read_bool(struct field_reader *r, const struct node *v, const char *
 		*out = i == 1;
 }
 
-static void read_uint(struct field_reader *r, const struct node *v, const char *path, const struct field *f, uint64_t *out)
+static void read_uint(struct field_reader *r, const struct node *v, const char *path,
+		      const struct field *f, uint64_t *out)
 {
 	if (f->off && (is_word(v, "off") || is_word(v, "0")))
 		*out = 0;
@@ -113,7 +116,8 @@ static void read_uint(struct field_reader *r, const struct node *v, const char *
 		value_uint(r->d, v, path, (uint64_t)f->min, f->max > 0 ? (uint64_t)f->max : UINT64_MAX, out);
 }
 
-static void read_real(struct field_reader *r, const struct node *v, const char *path, const struct field *f, double *out)
+static void read_real(struct field_reader *r, const struct node *v, const char *path,
+		      const struct field *f, double *out)
 {
 	if (f->off && is_word(v, "off"))
 		*out = 0;
@@ -121,7 +125,8 @@ static void read_real(struct field_reader *r, const struct node *v, const char *
 		value_real(r->d, v, path, f->min, f->max > 0 ? f->max : DBL_MAX, out);
 }
 
-static void read_percent(struct field_reader *r, const struct node *v, const char *path, const struct field *f, double *out)
+static void read_percent(struct field_reader *r, const struct node *v, const char *path,
+			 const struct field *f, double *out)
 {
 	size_t len = v->shape == SHAPE_SCALAR ? strlen(v->text) : 0;
 	const struct node *number = v;
@@ -135,7 +140,8 @@ static void read_percent(struct field_reader *r, const struct node *v, const cha
 		*out = x;
 }
 
-static void read_bytes(struct field_reader *r, const struct node *v, const char *path, const struct field *f, uint64_t *out)
+static void read_bytes(struct field_reader *r, const struct node *v, const char *path,
+		       const struct field *f, uint64_t *out)
 {
 	uint64_t bytes;
 
@@ -171,7 +177,8 @@ static void read_uints(struct field_reader *r, const struct node *v, const char 
 		read_uint(r, v->items[out->n], path, f, &out->v[out->n]);
 }
 
-void field_read_value(struct field_reader *r, const struct node *v, const char *path, const struct field *f, void *out)
+void field_read_value(struct field_reader *r, const struct node *v, const char *path,
+		      const struct field *f, void *out)
 {
 	void *p = at(out, f->offset);
 
@@ -192,7 +199,8 @@ void field_read_value(struct field_reader *r, const struct node *v, const char *
 
 /* ---- a mapping */
 
-static void unknown_key(struct field_reader *r, const struct pair *p, const char *path, const struct field *f, size_t n)
+static void unknown_key(struct field_reader *r, const struct pair *p, const char *path,
+			const struct field *f, size_t n)
 {
 	if (*path)
 		diag_error(r->d, p->loc, "unknown key '%s' in '%s'", p->key, path);
@@ -201,7 +209,8 @@ static void unknown_key(struct field_reader *r, const struct pair *p, const char
 	names_hint(r->d, p->key, field_names(r->a, f, n), n);
 }
 
-void fields_check_keys(struct field_reader *r, const struct node *map, const char *path, const struct field *f, size_t n)
+void fields_check_keys(struct field_reader *r, const struct node *map, const char *path,
+		       const struct field *f, size_t n)
 {
 	for (size_t i = 0; map && i < map->n; i++) {
 		size_t k = 0;
@@ -221,8 +230,8 @@ static const char *preset_find(const struct field_reader *r, const char *path)
 	return NULL;
 }
 
-static void read_omitted(struct field_reader *r, struct loc where, const char *path, const struct field *f, void *out,
-			 struct effective *e)
+static void read_omitted(struct field_reader *r, struct loc where, const char *path,
+			 const struct field *f, void *out, struct effective *e)
 {
 	const char *preset = preset_find(r, path), *text = preset ? preset : f->deflt;
 

@@ -68,9 +68,11 @@ struct field_reader {
 void fields_read(struct field_reader *r, const struct node *map, struct loc where, const char *path,
 		 const struct field *f, size_t n, void *out);
 /* Reports keys of the mapping that no row has. */
-void fields_check_keys(struct field_reader *r, const struct node *map, const char *path, const struct field *f, size_t n);
+void fields_check_keys(struct field_reader *r, const struct node *map, const char *path,
+		       const struct field *f, size_t n);
 /* One value, as the user wrote it. */
-void field_read_value(struct field_reader *r, const struct node *value, const char *path, const struct field *f, void *out);
+void field_read_value(struct field_reader *r, const struct node *value, const char *path,
+		      const struct field *f, void *out);
 /* The value of a field, as a user would write it. */
 const char *field_print(struct arena *a, const struct field *f, const void *base);
 /* The effective value of a path; NULL: no such path. */
