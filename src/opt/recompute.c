@@ -30,7 +30,7 @@ static const struct field fields[] = {
 	  .doc = "use_reentrant=True: the whole layer runs again, its output included" },
 	{ .name = "save", .type = FIELD_CHOICE, .offset = offsetof(struct knobs, save),
 	  .choices = saves, .nchoice = COUNT(saves), .deflt = "matmul", .doc = "outputs that selective recompute keeps" },
-	{ .name = "ops", .type = FIELD_STRINGS, .offset = offsetof(struct knobs, ops), .deflt = "[]",
+	{ .name = "ops", .type = FIELD_STRINGS, .offset = offsetof(struct knobs, ops), .computed = "none",
 	  .doc = "the same as a list of op names, [mm, silu]; in place of save where it is not empty" },
 	{ .name = "layers", .type = FIELD_UINT, .offset = offsetof(struct knobs, layers), .max = 100000, .deflt = "0",
 	  .unit = "layers", .doc = "checkpoint the first so many layers; 0: all" },
