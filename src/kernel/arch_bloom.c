@@ -160,4 +160,4 @@ static void buffers(struct build *b)
 	(void)b;
 }
 
-const struct arch arch_bloom = { model, layer, buffers, "transformer.word_embeddings.weight", "lm_head.weight", true };
+const struct arch arch_bloom = { model, layer, buffers, "transformer.word_embeddings.weight", "lm_head.weight", true, true };

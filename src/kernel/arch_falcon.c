@@ -244,4 +244,4 @@ static void buffers(struct build *b)
 	add_angles(b, 1);
 }
 
-const struct arch arch_falcon = { model, layer, buffers, "transformer.word_embeddings.weight", "lm_head.weight", true };
+const struct arch arch_falcon = { model, layer, buffers, "transformer.word_embeddings.weight", "lm_head.weight", false, true };

@@ -101,4 +101,4 @@ static void buffers(struct build *b)
 	(void)b;
 }
 
-const struct arch arch_gpt2 = { model, layer, buffers, "transformer.wte.weight", "lm_head.weight", false };
+const struct arch arch_gpt2 = { model, layer, buffers, "transformer.wte.weight", "lm_head.weight", false, false };

@@ -160,4 +160,4 @@ static void buffers(struct build *b)
 	add_buffer(b, "embed_positions", DT_FP32, 2, SHAPE(b->d.P, b->rotary), b->m->layers);
 }
 
-const struct arch arch_gptj = { model, layer, buffers, "transformer.wte.weight", "lm_head.weight", true };
+const struct arch arch_gptj = { model, layer, buffers, "transformer.wte.weight", "lm_head.weight", true, true };

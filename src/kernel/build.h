@@ -130,6 +130,7 @@ struct arch {
 	tensor_id (*layer)(struct layer *l, tensor_id x);
 	void (*buffers)(struct build *b);
 	const char *embedding, *head;          /* names of their weights; a tied head has none */
+	bool eager_only;                       /* its attention is its own, whatever row is chosen */
 	bool keeps_results;                    /* its loop has a name for all results of a layer until the next returns */
 };
 extern const struct arch arch_bloom, arch_falcon, arch_gpt2, arch_gptj, arch_neox, arch_phi;

@@ -155,7 +155,7 @@ static void llama_buffers(struct build *b)
 }
 
 static const struct arch arch_llama = {
-	llama_model, llama_layer, llama_buffers, "model.embed_tokens.weight", "lm_head.weight", false
+	llama_model, llama_layer, llama_buffers, "model.embed_tokens.weight", "lm_head.weight", false, false
 };
 
 /* How the classes of one parameter layout run; NULL: memplan has no emitters for them. */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "kernel/build.h"
 #include "kernel/trained.h"
 
 typedef unsigned long long ull;
@@ -120,6 +121,24 @@ static void complete_train(struct plan_reader *p)
 		t->global_batch = mul_u64(one, t->grad_accum = accum ? t->grad_accum : 1);
 }
 
+/* A class that has eager attention only runs it by default, and cannot run another. */
+static void complete_kernels(struct plan_reader *p)
+{
+	const struct model *m = &p->s->model;
+	const struct arch *arch = m->family ? arch_of(m) : NULL;
+	const struct kernel_def *def = &kernels[K_ATTENTION];
+	int *row = &p->s->kernel[K_ATTENTION];
+
+	if (!arch || !arch->eager_only || !strcmp(def->rows[*row].name, "eager"))
+		return;
+	if (plan_given(p, "kernels.attention"))
+		diag_error(p->r.d, plan_loc(p, "kernels.attention"), "'kernels.attention' %s: %s has eager attention only",
+			   def->rows[*row].name, m->model_type);
+	for (size_t i = 0; i < def->nrow; i++)
+		if (!strcmp(def->rows[i].name, "eager"))
+			*row = (int)i;
+}
+
 void plan_complete(struct plan_reader *p)
 {
 	complete_parallel(p);
@@ -127,6 +146,7 @@ void plan_complete(struct plan_reader *p)
 	complete_precision(p);
 	complete_optimizer(p);
 	complete_train(p);
+	complete_kernels(p);
 }
 
 /* ---- degrees and GPUs */
