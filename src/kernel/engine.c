@@ -100,12 +100,15 @@ static void recompute(struct tape *t, int32_t region)
 	enum tape_mode mode = t->mode;
 	int32_t old_region = t->region;
 	const char *label = t->label, *rule = t->rule, *by = t->by;
+	size_t casts = t->casts.n;
 	t->mode = TAPE_RECOMPUTE;
 	t->region = region;
 	t->by = "recompute";
 	t->cast_epoch++;
 	r->recomputed = true;
 	r->emit(r->ctx, r->x);
+	tape_holdv(t, t->casts.v + casts, t->casts.n - casts);   /* the autocast context that recomputation entered ends */
+	t->casts.n = casts;
 	t->stopped = false;
 	t->mode = mode;
 	t->region = old_region;

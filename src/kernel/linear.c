@@ -20,7 +20,9 @@ static tensor_id add_adapter(struct layer *l, const char *name, tensor_id x, ten
 	const char *rule = set_rule(b, "peft 0.21.2 tuners/lora/layer.py");
 	label(b, arena_printf(b->a, "%s adapter", name));
 	tensor_id cast = aten_cast(t, x, (enum dtype)T(t, a)->dtype);
-	tensor_id low = aten_linear(t, aten_dropout(t, cast, b->spec->train.lora.dropout), a, NO_TENSOR);
+	tensor_id dropped = aten_dropout(t, cast, b->spec->train.lora.dropout);
+	tensor_id low = aten_linear(t, dropped, a, NO_TENSOR);
+	tape_hold(t, dropped);
 	tensor_id high = aten_linear(t, low, weight_of(l, name, "lora_B.weight"), NO_TENSOR);
 	tensor_id sum = aten_add(t, result, aten_mul_scalar(t, high));
 	tape_hold(t, result);
