@@ -101,10 +101,10 @@ static tensor_id llama_layer(struct layer *l, tensor_id x)
 	return blocks[l->b->m->family->block](l, x);
 }
 
-/* peft 0.21.2 peft_model.py _prepare_model_for_gradient_checkpointing: enable_input_require_grads() */
+/* modeling_utils.py gradient_checkpointing_enable(): enable_input_require_grads() */
 void embedding_hook(struct build *b, tensor_id x)
 {
-	if (b->spec->train.lora.present && b->recipe.checkpoint != CKPT_NONE)
+	if (b->recipe.checkpoint != CKPT_NONE)
 		tape_require_grad(b->t, x);
 }
 

@@ -79,7 +79,8 @@ static const struct preset torchtitan_presets[] = {
 };
 
 const struct profile profiles[] = {
-	{ .name = "torch", .summary = "PyTorch with transformers models", .modelled = true, .experts = true },
+	{ .name = "torch", .summary = "PyTorch with transformers models", .modelled = true, .experts = true,
+	  .parts = true },
 	{ .name = "torchtitan", .summary = "torchtitan: FSDP2, fused RMSNorm, complex rotary embedding", .modelled = true,
 	  .presets = torchtitan_presets, .npreset = COUNT(torchtitan_presets) },
 	{ .name = "megatron", .summary = "Megatron-Core with Transformer Engine (plans are checked, not yet answered)" },

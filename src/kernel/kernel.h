@@ -19,6 +19,7 @@ struct profile {
 	const char *name, *summary;
 	const struct preset *presets; size_t npreset;   /* keys of a plan: "parallel.zero", "3" */
 	bool modelled, experts;        /* predictions are answered; also for mixtures of experts and latent attention */
+	bool parts;                    /* also where only parts are trained: LoRA, frozen modules */
 };
 extern const struct profile profiles[];
 extern const size_t nprofile;

@@ -151,16 +151,6 @@ uint64_t trained_mask(struct arena *a, const struct spec *s, const struct model_
 	return mask;
 }
 
-bool trained_input(struct arena *a, const struct spec *s)
-{
-	struct model_dims d = model_dims(a, &s->model);
-	struct param_list l = trained_outer(a, s, &d);
-	for (size_t i = 0; i < l.n; i++)
-		if (l.v[i].site == SITE_EMBEDDING && !l.v[i].frozen)
-			return true;
-	return s->train.lora.present;
-}
-
 /* ---- counts */
 
 static void count(struct parameter_count *c, struct param_list l)

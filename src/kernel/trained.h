@@ -19,8 +19,6 @@ static inline enum dtype trained_dtype(const struct spec *s)
 }
 /* Which parameters of a decoder layer are frozen, as bits. */
 uint64_t trained_mask(struct arena *a, const struct spec *s, const struct model_dims *d, uint64_t layer);
-/* Whether the embedding's output gets a gradient, so that reentrant checkpoints have one. */
-bool trained_input(struct arena *a, const struct spec *s);
 
 struct parameter_count { uint64_t all, trained; };
 struct parameter_count trained_count(struct arena *a, const struct spec *s);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "kernel/build.h"
-#include "kernel/trained.h"
 #include "opt/opt.h"
 
 struct knobs { int granularity; bool reentrant; int save; struct strings ops; uint64_t layers, every; };
@@ -60,10 +59,6 @@ static void check(const struct spec *s, const void *k, struct loc loc, struct di
 	check_ops(&knobs->ops, loc, d);
 	if (knobs->granularity == GRAIN_SELECTIVE && knobs->reentrant)
 		diag_error(d, loc, "selective recompute needs the non-reentrant form");
-	if (knobs->reentrant && !trained_input(diag_arena(d), s)) {
-		diag_error(d, loc, "no gradient reaches a reentrant checkpoint whose input needs none: the embedding is frozen");
-		diag_hint(d, "'recompute.reentrant: false' has no such limit");
-	}
 	if (knobs->layers > s->model.layers)
 		diag_error(d, loc, "'recompute.layers' is %llu, but the model has %llu layers",
 			   (unsigned long long)knobs->layers, (unsigned long long)s->model.layers);

@@ -24,6 +24,8 @@ static bool ulysses(const struct spec *s) { return s->par.ulysses > 1; }
 static bool expert(const struct spec *s) { return s->par.expert > 1 || s->par.expert_tensor > 1; }
 static bool zero12(const struct spec *s) { return s->par.zero == 1 || s->par.zero == 2; }
 static bool fp8(const struct spec *s) { return s->prec.fp8 != FP8_OFF; }
+static bool lora(const struct spec *s) { return s->train.lora.present && !profiles[s->framework].parts; }
+static bool freeze(const struct spec *s) { return s->train.freeze.n > 0 && !profiles[s->framework].parts; }
 static bool quantised(const struct spec *s) { return s->train.lora.present && s->train.lora.base != LORA_BASE_PARAMS; }
 static bool lora_fsdp(const struct spec *s) { return s->train.lora.present && s->par.zero == 3; }
 static bool frozen_fsdp(const struct spec *s) { return s->train.freeze.n > 0 && s->par.zero == 3; }
@@ -46,6 +48,8 @@ static const struct refusal { bool (*when)(const struct spec *s); size_t loc; co
 	{ expert, PLACE(par.loc_expert), "expert parallelism" },
 	{ zero12, PLACE(par.loc_zero), "ZeRO stages 1 and 2" },
 	{ fp8, PLACE(prec.loc_fp8), "8-bit matrix products" },
+	{ lora, PLACE(train.lora.loc), "this framework's LoRA" },
+	{ freeze, PLACE(train.loc_freeze), "this framework's frozen parts" },
 	{ quantised, PLACE(train.lora.loc_base), "quantised base weights" },
 	{ lora_fsdp, PLACE(train.lora.loc), "LoRA under FSDP" },
 	{ frozen_fsdp, PLACE(train.loc_freeze), "frozen parts under FSDP" },
