@@ -93,24 +93,29 @@ static tensor_id run_layer(struct build *b, struct layer *l, tensor_id x)
 	return tape_checkpoint(b->t, wrapped_layer, l, x, b->recipe.checkpoint == CKPT_FULL);
 }
 
-/* Keyword arguments of every layer call: a checkpoint's closure refers to them. */
-static void remember_kwargs(struct build *b)
+/* Keyword arguments of a layer's call: a checkpoint's closure refers to them.  Reentrant contexts live until the
+ * graph goes, those of both kinds of layer. */
+static void remember_kwargs(struct build *b, const struct layer *l)
 {
 	const struct shared_inputs *in = &b->in;
-	const tensor_id all[] = { in->position_ids, in->cos[0], in->sin[0], in->cos[1], in->sin[1], in->mask[0],
-		in->mask[1], in->alibi };
+	bool all = b->recipe.reentrant, local = l->sliding && b->m->family->local_rope;
+	const struct { tensor_id x; bool used; } args[] = {
+		{ in->position_ids, true }, { in->alibi, true },
+		{ in->cos[0], !local }, { in->sin[0], !local }, { in->cos[1], local }, { in->sin[1], local },
+		{ in->mask[0], !l->sliding }, { in->mask[1], l->sliding },
+	};
 	b->t->nkwarg = 0;
-	for (size_t i = 0; i < COUNT(all); i++)
-		if (all[i] >= 0)
-			b->t->kwargs[b->t->nkwarg++] = all[i];
+	for (size_t i = 0; i < COUNT(args); i++)
+		if (args[i].x >= 0 && (all || args[i].used))
+			b->t->kwargs[b->t->nkwarg++] = args[i].x;
 }
 
 static tensor_id run_layers(struct build *b, tensor_id x)
 {
 	b->state[STATE_RETURNED] = NO_TENSOR;
-	remember_kwargs(b);
 	for (size_t i = 0; i < b->nlayer; i++) {
 		struct layer *l = &b->layers[i];
+		remember_kwargs(b, l);
 		b->state[STATE_STREAM] = x;
 		if (starts_run(b, i))
 			run_begin(b, l->group);
@@ -129,7 +134,7 @@ static tensor_id run_layers(struct build *b, tensor_id x)
 	}
 	b->t->scope = b->t->layer = -1;
 	block(b, "head forward", WIN_FORWARD, NULL);
-	return x;
+	return b->dp->head_input(b, x);
 }
 
 static tensor_id forward(struct build *b)
