@@ -95,7 +95,7 @@ static tensor_id sdpa(struct build *b, const struct attention_in *x, enum backen
 		k = repeat_kv(b, k, T(t, q)->dim[1]);
 		v = repeat_kv(b, v, T(t, q)->dim[1]);
 	}
-	tensor_id mask = additive_mask(b, x->mask, (enum dtype)T(t, q)->dtype), y;
+	tensor_id mask = additive_mask(b, aten_autocast(t, x->mask), (enum dtype)T(t, q)->dtype), y;
 	switch (backend) {
 	case FLASH: y = flash_padded(b, q, k, v); break;
 	case EFFICIENT: y = efficient_masked(b, q, k, v, mask); break;
