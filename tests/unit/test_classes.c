@@ -37,6 +37,16 @@ static const struct trace traces[] = {
 	  "attn_pdrop: 0.1\nresid_pdrop: 0.1\nembd_pdrop: 0.1\n",
 	  1024, 1, 1, DT_FP32, true, "flash", false,
 	  2180316672, 3076304896, 3175910912, 67699712 },
+	{ "GPT-2, fp16, flash",
+	  "architectures: []\nmodel_type: gpt2\nn_embd: 768\nn_layer: 4\nn_head: 12\nvocab_size: 50257\n"
+	  "attn_pdrop: 0.1\nresid_pdrop: 0.1\nembd_pdrop: 0.1\n",
+	  512, 1, 2, DT_FP16, false, "flash", false,
+	  673071104, 892586496, 944045056, 22840320 },
+	{ "GPT-2, eager, recompute, autocast",
+	  "architectures: []\nmodel_type: gpt2\nn_embd: 768\nn_layer: 4\nn_head: 12\nvocab_size: 50257\n"
+	  "attn_pdrop: 0.1\nresid_pdrop: 0.1\nembd_pdrop: 0.1\n",
+	  512, 2, 1, DT_FP32, true, "eager", true,
+	  1083832320, 1484750848, 1527836160, 3145728 },
 	{ "GPT-NeoX, eager",
 	  "architectures: []\nmodel_type: gpt_neox\nhidden_size: 4096\nintermediate_size: 16384\n"
 	  "num_hidden_layers: 2\nnum_attention_heads: 32\nvocab_size: 50432\nuse_parallel_residual: true\n",
@@ -47,13 +57,13 @@ static const struct trace traces[] = {
 	  "num_hidden_layers: 4\nnum_attention_heads: 32\nvocab_size: 50432\nuse_parallel_residual: true\n",
 	  2048, 1, 1, DT_BF16, false, "flash", true,
 	  9749392384, 8445882880, 9766170624, 16777216 },
-	{ "GPT-NeoX, flash",
+	{ "GPT-NeoX, in sequence, flash",
 	  "architectures: []\nmodel_type: gpt_neox\nhidden_size: 4096\nintermediate_size: 16384\n"
 	  "num_hidden_layers: 3\nnum_attention_heads: 32\nvocab_size: 50432\n"
 	  "use_parallel_residual: false\nhidden_dropout: 0.1\nattention_dropout: 0.1\n",
 	  512, 2, 2, DT_BF16, false, "flash", false,
 	  8138331136, 9179579904, 9282847744, 167920640 },
-	{ "GPT-NeoX, eager, recompute",
+	{ "GPT-NeoX, whole heads rotated, eager, recompute",
 	  "architectures: []\nmodel_type: gpt_neox\nhidden_size: 4096\nintermediate_size: 16384\n"
 	  "num_hidden_layers: 4\nnum_attention_heads: 32\nvocab_size: 50432\nuse_parallel_residual: true\n"
 	  "rotary_pct: 1.0\n",
@@ -71,44 +81,73 @@ static const struct trace traces[] = {
 	  "alibi: false\n",
 	  1024, 1, 1, DT_BF16, false, "eager", false,
 	  5676974592, 5464160256, 6858851840, 260842496 },
-	{ "Falcon, flash",
+	{ "Falcon, groups, flash",
 	  "architectures: []\nmodel_type: falcon\nhidden_size: 2048\nnum_hidden_layers: 2\n"
 	  "num_attention_heads: 32\nvocab_size: 65024\nmulti_query: true\nparallel_attn: true\n"
 	  "new_decoder_architecture: true\nnum_kv_heads: 4\nalibi: false\n",
 	  512, 1, 1, DT_BF16, false, "flash", false,
 	  1753401856, 1716428800, 2286079488, 32057344 },
-	{ "Falcon, flash, recompute",
+	{ "Falcon, groups, flash, recompute",
 	  "architectures: []\nmodel_type: falcon\nhidden_size: 2048\nnum_hidden_layers: 2\n"
 	  "num_attention_heads: 32\nvocab_size: 65024\nmulti_query: true\nparallel_attn: true\n"
 	  "new_decoder_architecture: true\nnum_kv_heads: 4\nalibi: false\n",
 	  512, 2, 1, DT_BF16, false, "flash", true,
 	  1753410048, 1998110720, 2286087680, 4194304 },
-	{ "BLOOM, eager",
+	{ "Falcon, ALiBi, flash",
+	  "architectures: []\nmodel_type: falcon\nhidden_size: 2048\nnum_hidden_layers: 2\n"
+	  "num_attention_heads: 32\nvocab_size: 50304\nmulti_query: false\nparallel_attn: false\n"
+	  "alibi: true\nbias: true\n",
+	  512, 1, 1, DT_BF16, false, "flash", false,
+	  1629968896, 1568278528, 2042060288, 33629184 },
+	{ "Falcon, ALiBi, eager",
+	  "architectures: []\nmodel_type: falcon\nhidden_size: 2048\nnum_hidden_layers: 2\n"
+	  "num_attention_heads: 32\nvocab_size: 50304\nmulti_query: false\nparallel_attn: false\n"
+	  "alibi: true\nbias: true\n",
+	  512, 1, 1, DT_BF16, false, "eager", false,
+	  1629968896, 1584922624, 2042060288, 50339840 },
+	{ "Falcon, ALiBi, flash, recompute, autocast",
+	  "architectures: []\nmodel_type: falcon\nhidden_size: 1536\nnum_hidden_layers: 2\n"
+	  "num_attention_heads: 24\nvocab_size: 50304\nmulti_query: false\nparallel_attn: false\n"
+	  "alibi: true\nbias: true\nhidden_dropout: 0.1\nattention_dropout: 0.1\n",
+	  512, 2, 1, DT_FP32, true, "flash", true,
+	  2142960128, 2355908608, 2458320384, 6291456 },
+	{ "Falcon, flash, autocast",
+	  "architectures: []\nmodel_type: falcon\nhidden_size: 4544\nnum_hidden_layers: 2\n"
+	  "num_attention_heads: 71\nvocab_size: 65024\nmulti_query: true\nparallel_attn: true\n"
+	  "alibi: false\n",
+	  512, 1, 1, DT_FP32, true, "flash", false,
+	  11353915904, 10496090112, 12545099264, 102503424 },
+	{ "BLOOM",
 	  "architectures: []\nmodel_type: bloom\nhidden_size: 1024\nn_layer: 2\nn_head: 16\n"
 	  "vocab_size: 250880\n",
 	  1024, 1, 1, DT_BF16, false, "eager", false,
 	  3921802240, 4536414208, 5050207744, 134234112 },
-	{ "BLOOM, eager, autocast",
+	{ "BLOOM, 12 heads, autocast",
 	  "architectures: []\nmodel_type: bloom\nhidden_size: 768\nn_layer: 2\nn_head: 12\n"
 	  "vocab_size: 250880\n",
 	  512, 1, 1, DT_FP32, true, "eager", false,
 	  3309697536, 4252070912, 4507366912, 33038336 },
-	{ "BLOOM, eager, recompute",
+	{ "BLOOM, recompute",
 	  "architectures: []\nmodel_type: bloom\nhidden_size: 1024\nn_layer: 4\nn_head: 16\n"
 	  "vocab_size: 250880\nhidden_dropout: 0.1\nattention_dropout: 0.1\n",
 	  512, 2, 1, DT_BF16, false, "eager", true,
 	  3713188864, 4428591104, 4942376448, 2097152 },
-	{ "GPT-J, eager",
+	{ "GPT-J",
 	  "architectures: []\nmodel_type: gptj\nn_embd: 4096\nn_layer: 2\nn_head: 16\nvocab_size: 50400\n"
 	  "n_positions: 2048\nrotary_dim: 64\ntie_word_embeddings: false\n",
 	  1024, 1, 1, DT_BF16, false, "eager", false,
 	  6526245376, 6099998208, 6534635008, 336076800 },
-	{ "GPT-J, eager, recompute",
+	{ "GPT-J, recompute",
 	  "architectures: []\nmodel_type: gptj\nn_embd: 4096\nn_layer: 4\nn_head: 16\nvocab_size: 50400\n"
 	  "n_positions: 2048\nrotary_dim: 64\nattn_pdrop: 0.1\nresid_pdrop: 0.1\nembd_pdrop: 0.1\n"
 	  "tie_word_embeddings: false\n",
 	  512, 2, 1, DT_BF16, false, "eager", true,
 	  9748988416, 7883976192, 9757378048, 8388608 },
+	{ "GPT-J, autocast",
+	  "architectures: []\nmodel_type: gptj\nn_embd: 4096\nn_layer: 2\nn_head: 16\nvocab_size: 50400\n"
+	  "n_positions: 2048\nrotary_dim: 64\ntie_word_embeddings: false\n",
+	  512, 1, 1, DT_FP32, true, "eager", false,
+	  13051404800, 11689401856, 13059794432, 201592832 },
 	{ "Phi, flash",
 	  "architectures: []\nmodel_type: phi\nhidden_size: 2560\nintermediate_size: 10240\n"
 	  "num_hidden_layers: 2\nnum_attention_heads: 32\nvocab_size: 51200\nresid_pdrop: 0.1\n"
