@@ -160,4 +160,7 @@ static void buffers(struct build *b)
 	(void)b;
 }
 
-const struct arch arch_bloom = { model, layer, buffers, "transformer.word_embeddings.weight", "lm_head.weight", true, true };
+const struct arch arch_bloom = {
+	.model = model, .layer = layer, .buffers = buffers,
+	.embedding = "transformer.word_embeddings.weight", .head = "lm_head.weight", .eager_only = true, .keeps_results = true,
+};

@@ -244,4 +244,7 @@ static void buffers(struct build *b)
 	add_angles(b, 1);
 }
 
-const struct arch arch_falcon = { model, layer, buffers, "transformer.word_embeddings.weight", "lm_head.weight", false, true };
+const struct arch arch_falcon = {
+	.model = model, .layer = layer, .buffers = buffers,
+	.embedding = "transformer.word_embeddings.weight", .head = "lm_head.weight", .keeps_results = true,
+};

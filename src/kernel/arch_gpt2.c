@@ -101,4 +101,7 @@ static void buffers(struct build *b)
 	(void)b;
 }
 
-const struct arch arch_gpt2 = { model, layer, buffers, "transformer.wte.weight", "lm_head.weight", false, false };
+const struct arch arch_gpt2 = {
+	.model = model, .layer = layer, .buffers = buffers,
+	.embedding = "transformer.wte.weight", .head = "lm_head.weight",
+};

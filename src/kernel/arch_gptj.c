@@ -160,4 +160,7 @@ static void buffers(struct build *b)
 	add_buffer(b, "embed_positions", DT_FP32, 2, SHAPE(b->d.P, b->rotary), b->m->layers);
 }
 
-const struct arch arch_gptj = { model, layer, buffers, "transformer.wte.weight", "lm_head.weight", true, true };
+const struct arch arch_gptj = {
+	.model = model, .layer = layer, .buffers = buffers,
+	.embedding = "transformer.wte.weight", .head = "lm_head.weight", .eager_only = true, .keeps_results = true,
+};

@@ -86,4 +86,7 @@ static void buffers(struct build *b)
 	add_angles(b, 1);
 }
 
-const struct arch arch_neox = { model, layer, buffers, "gpt_neox.embed_in.weight", "embed_out.weight", false, false };
+const struct arch arch_neox = {
+	.model = model, .layer = layer, .buffers = buffers,
+	.embedding = "gpt_neox.embed_in.weight", .head = "embed_out.weight",
+};

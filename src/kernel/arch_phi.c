@@ -73,4 +73,7 @@ static void buffers(struct build *b)
 	add_angles(b, 1);
 }
 
-const struct arch arch_phi = { model, layer, buffers, "model.embed_tokens.weight", "lm_head.weight", false, false };
+const struct arch arch_phi = {
+	.model = model, .layer = layer, .buffers = buffers,
+	.embedding = "model.embed_tokens.weight", .head = "lm_head.weight",
+};

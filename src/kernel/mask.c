@@ -13,7 +13,7 @@ static tensor_id positions(struct build *b, size_ref n)
 	return aten_new(b->t, "add", DT_INT64, 1, &n, r, NO_TENSOR);
 }
 
-/* Positions of queries and keys, [1,1,S,S] or, padded, [B,1,S,S] for what compares them, and a padding mask [B,S]. */
+/* Positions of queries and keys, a padding mask [B,S], and the shape of what compares them. */
 struct compared { tensor_id q, kv, padding; size_ref dims[4]; };
 typedef tensor_id mask_fn(struct build *b, const struct compared *c);
 
@@ -26,7 +26,8 @@ static tensor_id both(struct build *b, const struct compared *c, tensor_id resul
 /* kv <= q */
 static tensor_id causal(struct build *b, const struct compared *c)
 {
-	return aten_new(b->t, "le", DT_BOOL, 4, SHAPE(size_const(b->a, 1), c->dims[1], c->dims[2], c->dims[3]), c->kv, c->q);
+	size_ref one = size_const(b->a, 1);
+	return aten_new(b->t, "le", DT_BOOL, 4, SHAPE(one, one, b->S, b->S), c->kv, c->q);
 }
 
 /* and_masks(sliding_window_overlay, causal_mask_function): a 1, then &= kv > q - window, then &= kv <= q */
