@@ -144,6 +144,8 @@ struct hardware {
 
 /* ---- the rest of the plan */
 enum pipeline_schedule { PIPE_1F1B, PIPE_INTERLEAVED, PIPE_GPIPE, PIPE_ZB_H1, PIPE_ZB_V, PIPE_DUALPIPE_V };
+enum reshard { RESHARD_NEVER, RESHARD_YES, RESHARD_ALWAYS };
+enum fsdp_units { UNITS_LAYERS, UNITS_LAYERS_EMBEDDING_HEAD };
 struct parallel {
 	uint64_t tensor, pipeline, virtual_stages, context, ulysses, expert, expert_tensor;
 	bool sequence;
@@ -151,7 +153,8 @@ struct parallel {
 	struct uints stage_layers;     /* decoder layers of each stage; n 0: even */
 	uint64_t shard, replicate;     /* data parallel; shard is what ZeRO/FSDP divides by */
 	int zero;                      /* 0 DDP | 1 | 2 | 3 */
-	bool reshard_after_forward;
+	enum reshard reshard_after_forward;
+	enum fsdp_units units;         /* what fully_shard is called on, besides the root */
 	bool bucket_view;              /* DDP gradient_as_bucket_view */
 	double bucket_mb;              /* DDP bucket_cap_mb; 0: framework default (25, first bucket 1) */
 	uint64_t forward_prefetch, backward_prefetch;   /* FSDP: explicit prefetch depth, 0 = implicit */

@@ -15,10 +15,13 @@ struct data_parallel {
 	void (*shard)(struct build *b, size_ref *dim, enum place *place);
 	void (*load)(struct build *b);                 /* parameters are there: buffers of its own */
 	void (*forward_begin)(struct build *b);
+	void (*embedding_output)(struct build *b, tensor_id x);
 	void (*layer_begin)(struct build *b, size_t layer);
 	tensor_id (*layer_input)(struct build *b, size_t layer, tensor_id x);  /* inside a checkpointed region if any */
 	void (*layer_output)(struct build *b, size_t layer);                   /* so too */
 	void (*layer_end)(struct build *b, size_t layer);
+	tensor_id (*head_input)(struct build *b, tensor_id x);         /* of the final norm */
+	void (*head_output)(struct build *b, tensor_id x);             /* logits, where the head is a module of its own */
 	void (*forward_end)(struct build *b);
 	void (*backward_begin)(struct build *b);
 	void (*layer_backward)(struct build *b, size_t layer);         /* the engine comes to this layer */
@@ -42,10 +45,13 @@ bool fsdp_applies(const struct spec *s);
 void fsdp_shard(struct build *b, size_ref *dim, enum place *place);
 void fsdp_load(struct build *b);
 void fsdp_forward_begin(struct build *b);
+void fsdp_embedding_output(struct build *b, tensor_id x);
 void fsdp_layer_begin(struct build *b, size_t layer);
 tensor_id fsdp_layer_input(struct build *b, size_t layer, tensor_id x);
 void fsdp_layer_output(struct build *b, size_t layer);
 void fsdp_layer_end(struct build *b, size_t layer);
+tensor_id fsdp_head_input(struct build *b, tensor_id x);
+void fsdp_head_output(struct build *b, tensor_id x);
 void fsdp_forward_end(struct build *b);
 void fsdp_backward_begin(struct build *b);
 void fsdp_layer_backward(struct build *b, size_t layer);

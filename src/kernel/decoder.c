@@ -4,6 +4,7 @@
  * keep alive written as holds.  Source: transformers 5.12 modeling_*.py. */
 #include <string.h>
 
+#include "kernel/data_parallel.h"
 #include "kernel/rows.h"
 
 static tensor_id find_param(struct build *b, size_t first, size_t n, const char *name)
@@ -106,15 +107,16 @@ void embedding_hook(struct build *b, tensor_id x)
 {
 	if (b->recipe.checkpoint != CKPT_NONE)
 		tape_require_grad(b->t, x);
+	b->dp->embedding_output(b, x);
 }
 
-/* GemmaTextScaledWordEmbedding.forward: the result is multiplied by a scalar of the weight's dtype */
+/* GemmaTextScaledWordEmbedding.forward: the result is multiplied by a scalar cast to the weight's dtype */
 static tensor_id embed(struct build *b)
 {
 	label(b, "embed_tokens");
 	tensor_id x = aten_embedding(b->t, outer_param(b, "model.embed_tokens.weight"), b->ids);
 	if (b->m->family->embed_scale)
-		x = aten_mul(b->t, x, b->embed_scale);
+		x = aten_mul(b->t, x, aten_cast(b->t, b->embed_scale, (enum dtype)T(b->t, x)->dtype));
 	embedding_hook(b, x);
 	return x;
 }

@@ -171,11 +171,21 @@ static void release(struct tape *t, struct anode *n)
 	note_unpacked(t, n);
 }
 
+static bool has_grads(const struct anode *n)
+{
+	for (size_t k = 0; k < n->nout; k++)
+		if (n->buf[k] >= 0)
+			return true;
+	return false;
+}
+
 static void run_node(struct tape *t, size_t i)
 {
 	tensor_id out[NODE_IN] = { NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR };
 	struct anode *n = &t->nodes.v[i];
 	enter_scope(t, n->scope);
+	if (n->on_grad && has_grads(n))
+		n->on_grad(t->hooks.ctx);
 	if (n->region >= 0 && n->nsaved && !t->regions.v[n->region].recomputed)
 		recompute(t, n->region);
 	if (!take_grads(t, n))

@@ -2,6 +2,7 @@
  *
  * Language-model heads and losses: whole logits, logits in chunks, and the
  * head fused with the loss. */
+#include "kernel/data_parallel.h"
 #include "kernel/rows.h"
 
 /* transformers 5.12.1 loss_utils.py ForCausalLMLoss: labels are padded by one and shifted */
@@ -36,7 +37,9 @@ tensor_id loss_torch(struct build *b, tensor_id hidden, tensor_id head, tensor_i
 	struct tape *t = b->t;
 	tensor_id padded;
 	label(b, "lm_head");
-	tensor_id logits = emit_logits(b, aten_linear(t, hidden, head, head_bias));
+	tensor_id raw = aten_linear(t, hidden, head, head_bias);
+	b->dp->head_output(b, raw);
+	tensor_id logits = emit_logits(b, raw);
 	label(b, "logits in fp32");
 	tensor_id up = aten_cast(t, logits, DT_FP32);
 	tensor_id target = shifted_labels(b, &padded);

@@ -217,6 +217,12 @@ void node_end(struct tape *t, struct anode *n, const tensor_id *out, size_t nout
 	}
 }
 
+void tape_on_grad(struct tape *t, tensor_id x, void (*fn)(void *ctx))
+{
+	if (T(t, x)->node >= 0)
+		t->nodes.v[T(t, x)->node].on_grad = fn;
+}
+
 tensor_id node_saved(struct tape *t, const struct anode *n, size_t i)
 {
 	tensor_id x = n->saved[i];

@@ -36,6 +36,7 @@ struct anode {
 	uint32_t nout;
 	uint8_t nin, nsaved;
 	bool ready, reachable;
+	void (*on_grad)(void *ctx);    /* runs first, when a gradient has arrived; NULL: none */
 };
 
 /* Selective checkpointing: which op outputs a region keeps (torch.utils.checkpoint
@@ -148,6 +149,7 @@ static inline struct tensor *T(struct tape *t, tensor_id x) { return &t->g->tens
 struct anode *node_begin(struct tape *t, const char *name, back_fn *back, const tensor_id *in, size_t nin);
 void node_save(struct tape *t, struct anode *n, tensor_id x);   /* inputs before the op, outputs after it */
 void node_end(struct tape *t, struct anode *n, const tensor_id *out, size_t nout);
+void tape_on_grad(struct tape *t, tensor_id x, void (*fn)(void *ctx));   /* x.register_hook() */
 tensor_id node_saved(struct tape *t, const struct anode *n, size_t i);   /* as current tensor (a parameter may have been gathered anew) */
 
 /* ---- running */

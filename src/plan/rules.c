@@ -360,6 +360,7 @@ static const struct dependence {
 	{ "parallel.layers", has_pipeline, "parallel.pipeline above 1" },
 	{ "parallel.schedule", has_pipeline, "parallel.pipeline above 1" },
 	{ "parallel.reshard_after_forward", is_fsdp, "parallel.zero: 3" },
+	{ "parallel.units", is_fsdp, "parallel.zero: 3" },
 	{ "parallel.forward_prefetch", is_fsdp, "parallel.zero: 3" },
 	{ "parallel.backward_prefetch", is_fsdp, "parallel.zero: 3" },
 	{ "parallel.cpu_offload", is_fsdp, "parallel.zero: 3" },

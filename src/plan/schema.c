@@ -44,6 +44,16 @@ static const struct field_choice schedule_choices[] = {
 	[PIPE_ZB_V] = { "zb_v", "zero bubble, two chunks in a V" },
 	[PIPE_DUALPIPE_V] = { "dualpipe_v", "DualPipe in a V" },
 };
+static const struct field_choice reshard_choices[] = {
+	[RESHARD_NEVER] = { "false", "they stay until their gradients are reduced" },
+	[RESHARD_YES] = { "true", "those of layers, and of an embedding that is a unit of its own" },
+	[RESHARD_ALWAYS] = { "always", "those of final norm and head too, where they are a unit of their own" },
+};
+static const struct field_choice units_choices[] = {
+	[UNITS_LAYERS] = { "layers", "each decoder layer; the root holds embedding, final norm and head" },
+	[UNITS_LAYERS_EMBEDDING_HEAD] = { "layers_embedding_head",
+		"each decoder layer, the embedding, final norm with head; one group of both where their weights are tied" },
+};
 static const struct field data_fields[] = {
 	{ "shard", FIELD_UINT, IN(parallel, shard), PLACE(parallel, loc_data), .min = 1, .max = GPUS_MAX, .unit = "GPUs",
 	  .computed = "with zero > 0 the GPUs that the other degrees leave, else 1",
@@ -76,8 +86,10 @@ static const struct field parallel_fields[] = {
 	{ "data", FIELD_MAP, .offset = 0, FIELDS(data_fields), .doc = "data parallelism" },
 	{ "zero", FIELD_CHOICE, IN(parallel, zero), PLACE(parallel, loc_zero), CHOICES(zero_choices),
 	  .computed = "3 where data.shard is more than 1, else 0", .doc = "what the data-parallel GPUs share out" },
-	{ "reshard_after_forward", FIELD_BOOL, IN(parallel, reshard_after_forward), .deflt = "true",
-	  .doc = "FSDP: free gathered parameters after the forward of their unit" },
+	{ "reshard_after_forward", FIELD_CHOICE, IN(parallel, reshard_after_forward), CHOICES(reshard_choices),
+	  .deflt = "true", .doc = "FSDP: free gathered parameters after the forward of their unit" },
+	{ "units", FIELD_CHOICE, IN(parallel, units), CHOICES(units_choices), .deflt = "layers",
+	  .doc = "FSDP: what fully_shard is called on before the root" },
 	{ "forward_prefetch", FIELD_UINT, IN(parallel, forward_prefetch), .min = 0, .max = 16, .deflt = "0",
 	  .unit = "units", .doc = "FSDP: units gathered ahead by explicit prefetch in forward" },
 	{ "backward_prefetch", FIELD_UINT, IN(parallel, backward_prefetch), .min = 0, .max = 16, .deflt = "0",
