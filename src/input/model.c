@@ -36,7 +36,7 @@ const struct model_key model_keys[] = {
 	BOOL("mlp_bias", KEY_MLP_BIAS, "biases in the MLP"),
 	BOOL("bias", KEY_BIAS, "biases in all linear layers (Falcon)"),
 	BOOL("use_qk_norm", KEY_QK_NORM, "norms on q and k (GLM-4.5)"),
-	UINT("sliding_window", KEY_WINDOW, 1, MAX_TOKENS, "tokens that a sliding layer sees"),
+	UINT("sliding_window", KEY_WINDOW, 0, MAX_TOKENS, "tokens that a sliding layer sees; 0: none slides"),
 	BOOL("use_sliding_window", KEY_USE_WINDOW, "whether any layer slides (Qwen)"),
 	UINT("max_window_layers", KEY_WINDOW_FROM, 0, MAX_LAYERS, "first sliding layer (Qwen)"),
 	UINT("sliding_window_pattern", KEY_WINDOW_PATTERN, 1, MAX_LAYERS, "every n-th layer sees all (Gemma 3)"),
