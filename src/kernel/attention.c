@@ -83,7 +83,8 @@ static tensor_id efficient_masked(struct build *b, tensor_id q, tensor_id k, ten
 }
 
 /* grouped: enable_gqa; without it heads that differ in number are broadcast, which only plain operators do */
-static tensor_id sdpa(struct build *b, const struct attention_in *x, enum backend want, tensor_id k, tensor_id v, bool grouped)
+static tensor_id sdpa(struct build *b, const struct attention_in *x, enum backend want, tensor_id k, tensor_id v,
+		      bool grouped)
 {
 	struct tape *t = b->t;
 	tensor_id q = aten_autocast(t, x->q);
