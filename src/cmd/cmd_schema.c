@@ -27,12 +27,23 @@ static const struct type_row { const char *json, *items, *words; } types[] = {
 
 static void json_properties(struct json *j, const struct field *f, size_t n);
 
+/* A choice as YAML reads it: 3 and true are no strings. */
+static void json_choice(struct json *j, const char *name)
+{
+	if (strspn(name, "0123456789") == strlen(name))
+		json_uint(j, NULL, (uint64_t)(name[0] - '0'));
+	else if (!strcmp(name, "true") || !strcmp(name, "false"))
+		json_bool(j, NULL, !strcmp(name, "true"));
+	else
+		json_str(j, NULL, name);
+}
+
 static void json_choices(struct json *j, const struct field *f)
 {
 	json_open(j, "enum", '[');
 	for (size_t i = 0; i < f->nchoice; i++)
-		if (f->type == FIELD_CHOICE && strspn(f->choices[i].name, "0123456789") == strlen(f->choices[i].name))
-			json_uint(j, NULL, (uint64_t)(f->choices[i].name[0] - '0'));
+		if (f->type == FIELD_CHOICE)
+			json_choice(j, f->choices[i].name);
 		else
 			json_str(j, NULL, f->choices[i].name);
 	json_close(j, ']');

@@ -168,7 +168,7 @@ struct precision {
 	enum dtype params, compute, gradients, reduce, master, optimizer;
 	enum fp8_recipe fp8;
 	bool autocast, grad_scaler;
-	struct loc loc, loc_fp8;
+	struct loc loc, loc_fp8, loc_gradients;
 };
 
 enum optimizer_name { OPT_ADAMW, OPT_ADAM, OPT_SGD, OPT_ADAFACTOR, OPT_LION, OPT_ADAM8BIT };

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "kernel/build.h"
+#include "kernel/trained.h"
+#include "opt/opt.h"
 
 #define PLACE(m) offsetof(struct spec, m)
 
@@ -29,6 +31,11 @@ static bool freeze(const struct spec *s) { return s->train.freeze.n > 0 && !prof
 static bool quantised(const struct spec *s) { return s->train.lora.present && s->train.lora.base != LORA_BASE_PARAMS; }
 static bool lora_fsdp(const struct spec *s) { return s->train.lora.present && s->par.zero == 3; }
 static bool frozen_fsdp(const struct spec *s) { return s->train.freeze.n > 0 && s->par.zero == 3; }
+/* Gradients have the type of what is trained; master copies read them, or a temporary in their own type (optimizer.c). */
+static bool gradients(const struct spec *s)
+{
+	return s->prec.gradients != s->prec.params && s->prec.gradients != trained_dtype(s);
+}
 static bool packed(const struct spec *s) { return s->train.packed; }
 static bool padding(const struct spec *s) { return s->train.padding > 0; }
 
@@ -53,6 +60,7 @@ static const struct refusal { bool (*when)(const struct spec *s); size_t loc; co
 	{ quantised, PLACE(train.lora.loc_base), "quantised base weights" },
 	{ lora_fsdp, PLACE(train.lora.loc), "LoRA under FSDP" },
 	{ frozen_fsdp, PLACE(train.loc_freeze), "frozen parts under FSDP" },
+	{ gradients, PLACE(prec.loc_gradients), "gradients of another type than the parameters" },
 	{ packed, PLACE(train.loc_packed), "packed sequences" },
 	{ padding, PLACE(train.loc_padding), "padding" },
 };
@@ -71,12 +79,24 @@ static bool ddp(const struct spec *s) { return s->par.zero == 0 && s->par.replic
 static bool fsdp(const struct spec *s) { return s->par.zero == 3; }
 static bool cudnn(const struct spec *s) { return !strcmp(kernels[K_ATTENTION].rows[s->kernel[K_ATTENTION]].name, "cudnn"); }
 
+
+/* torchtitan b5bcd76 components/loss.py ChunkedLossWrapper */
+static bool chunked_head(const struct spec *s)
+{
+	struct recipe r = { .checkpoint = CKPT_NONE };
+	for (size_t i = 0; i < s->memory.n; i++)
+		if (s->memory.v[i].opt->apply)
+			s->memory.v[i].opt->apply(&r, s->memory.v[i].knobs);
+	return (r.loss_chunks || r.loss_chunk_rows) && fsdp(s) && s->par.units == UNITS_LAYERS_EMBEDDING_HEAD;
+}
+
 static const struct { bool (*when)(const struct spec *s); const char *what; } gaps[] = {
 	{ always, "segments and fragmentation of the caching allocator (reserved)" },
 	{ always, "growth of the context as further kernels are loaded" },
 	{ many, "communication buffers beyond the assumed size of a communicator" },
 	{ ddp, "the single bucket of DDP's first iteration and the rebuild of its buckets" },
 	{ fsdp, "memory that waits for side streams" },
+	{ chunked_head, "a head whose gradients are summed over chunks in the reduce type, before the backward of the layers" },
 	{ cudnn, "workspaces of cuDNN attention plans" },
 };
 

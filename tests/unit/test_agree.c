@@ -101,6 +101,24 @@ static void sharded(struct spec *s, struct recipe *r)
 }
 static void sharded_full(struct spec *s, struct recipe *r) { sharded(s, r); full(s, r); s->train.grad_accum = 3; }
 static void sharded_kept(struct spec *s, struct recipe *r) { sharded(s, r); s->par.reshard_after_forward = false; }
+static void wrapped(struct spec *s, struct recipe *r) { sharded(s, r); s->par.units = UNITS_LAYERS_EMBEDDING_HEAD; }
+static void wrapped_full(struct spec *s, struct recipe *r) { wrapped(s, r); full(s, r); s->train.grad_accum = 3; }
+static void wrapped_reentrant(struct spec *s, struct recipe *r) { wrapped(s, r); reentrant(s, r); }
+static void wrapped_chunked(struct spec *s, struct recipe *r) { wrapped(s, r); chunked(s, r); }
+static void wrapped_kept(struct spec *s, struct recipe *r)
+{
+	wrapped(s, r);
+	s->par.reshard_after_forward = RESHARD_NEVER;
+	s->par.backward_prefetch = 2;
+}
+static void wrapped_always(struct spec *s, struct recipe *r)
+{
+	wrapped(s, r);
+	s->par.reshard_after_forward = RESHARD_ALWAYS;
+	s->par.forward_prefetch = s->par.backward_prefetch = 2;
+	s->par.no_sync = true;
+	s->train.grad_accum = 3;
+}
 static void replicated(struct spec *s, struct recipe *r) { (void)r; s->par.replicate = s->hw.gpus = 4; }
 
 static void adapters(struct spec *s, struct recipe *r)
@@ -140,6 +158,9 @@ static const struct { const char *name; void (*set)(struct spec *s, struct recip
 	{ "selective recompute", selective }, { "chunked loss", chunked }, { "gradient accumulation", accumulate },
 	{ "gradients zeroed in place", zeroed }, { "autocast", autocast }, { "FSDP", sharded },
 	{ "FSDP, recompute, accumulation", sharded_full }, { "FSDP without resharding", sharded_kept },
+	{ "FSDP, embedding and head apart", wrapped }, { "the same, recompute, accumulation", wrapped_full },
+	{ "the same, reentrant", wrapped_reentrant }, { "the same, chunked loss", wrapped_chunked },
+	{ "the same without resharding", wrapped_kept }, { "the same, all resharded, prefetch", wrapped_always },
 	{ "DDP", replicated },
 	{ "LoRA", adapters }, { "LoRA, full recompute", adapters_full }, { "LoRA, reentrant", adapters_reentrant },
 	{ "LoRA, DDP", adapters_replicated }, { "LoRA in upper layers", adapters_above }, { "lower layers frozen", frozen_lower },
