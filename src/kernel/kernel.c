@@ -71,10 +71,11 @@ const struct kernel_row *kernel_row(const struct spec *s, enum kernel_op op)
 	return &kernels[op].rows[s->kernel[op]];
 }
 
-/* torchtitan b5bcd76: config/job_config.py defaults; the loss drops the logits before backward */
+/* torchtitan b5bcd76: config/job_config.py defaults, distributed/fsdp.py; the loss drops the logits before backward */
 static const struct preset torchtitan_presets[] = {
 	{ "precision.params", "fp32" }, { "precision.compute", "bf16" }, { "precision.reduce", "fp32" },
-	{ "train.clip_grad_norm", "1.0" }, { "optimizer.implementation", "fused" },
+	{ "parallel.units", "layers_embedding_head" }, { "train.clip_grad_norm", "1.0" },
+	{ "optimizer.implementation", "fused" },
 	{ "kernels.rms_norm", "torch_fused" }, { "kernels.rope", "complex" },
 };
 
