@@ -35,7 +35,7 @@ struct walked {
 	int32_t peak_op; uint8_t peak_window; int32_t peak_step, peak_micro, peak_layer;
 	uint64_t peak_first, peak_steady;
 	struct alive *alive; size_t nalive;
-	struct window_peak *windows; size_t nwindow;     /* in program order, all steps and micro-batches (runs of equal ones once) */
+	struct window_peak *windows; size_t nwindow;     /* in program order; of many equal micro-batches the first 16 */
 	uint64_t *saved_per_layer; size_t nlayer;        /* growth between entries of successive layers, first micro-batch of the steady step */
 	uint64_t at_end[CLASS_N];                        /* bytes by class at the start of the steady step */
 };

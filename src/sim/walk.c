@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { MICRO_BATCHES_WALKED = 16 };
+
 struct walker {
 	const struct graph *g;
 	struct arena *a;
@@ -15,7 +17,7 @@ struct walker {
 	uint64_t now[PLACE_N];
 	uint64_t by_class[CLASS_N];
 	uint32_t call;
-	int32_t step;
+	int32_t step, micro;
 	struct window_peak *win;               /* open window */
 	VEC(struct window_peak) windows;
 	VEC(uint64_t) layer_entry;
@@ -119,7 +121,7 @@ static void window_open(struct walker *k, const struct prog *p)
 {
 	struct window_peak *w = VEC_PUSH(k->a, &k->windows);
 	uint64_t now = k->now[PLACE_GPU];
-	*w = (struct window_peak){ .window = p->window, .step = k->step, .micro = p->micro,
+	*w = (struct window_peak){ .window = p->window, .step = k->step, .micro = p->micro < 0 ? -1 : k->micro,
 		.start = now, .peak = now, .peak_op = -1 };
 	k->win = w;
 	if (p->window == WIN_FORWARD && k->step == 2 && k->layer_entry.n == 0)
@@ -128,18 +130,32 @@ static void window_open(struct walker *k, const struct prog *p)
 
 static void window_close(struct walker *k)
 {
-	k->windows.v[k->windows.n - 1].end = k->now[PLACE_GPU];
+	struct window_peak *w = &k->windows.v[k->windows.n - 1];
+	w->end = k->now[PLACE_GPU];
+	if (w->window == WIN_BACKWARD)
+		k->micro++;
 	k->win = NULL;
 	k->mark_layers = false;
+}
+
+/* A repetition of micro-batches that leaves memory as it found it goes on like that: what follows the first few is
+ * neither walked nor listed, unless somebody listens to every event. */
+static bool settled(const struct walker *k, const struct prog *p, uint64_t done, const uint64_t *before)
+{
+	return !k->fn && p->group < 0 && done >= MICRO_BATCHES_WALKED && !memcmp(before, k->now, sizeof k->now);
 }
 
 static bool walk_prog(struct walker *k, const struct prog *p)
 {
 	bool more = true;
+	uint64_t before[PLACE_N];
 	if (p->kind == NODE_CALL)
 		return walk_call(k, p);
 	for (uint64_t n = 0; n < p->times && more; n++) {
 		uint64_t outer = k->iteration;
+		if (n > 0 && settled(k, p, n, before))
+			break;
+		memcpy(before, k->now, sizeof before);
 		if (p->group >= 0)
 			k->iteration = n;
 		if (p->is_window)
@@ -158,6 +174,7 @@ static void walk_all(struct walker *k)
 	const struct prog *parts[] = { k->g->load, k->g->first, k->g->steady };
 	for (int i = 0; i < 3; i++) {
 		k->step = i;
+		k->micro = 0;
 		if (i == 2)
 			memcpy(k->w->at_end, k->by_class, sizeof k->by_class);
 		if (!walk_prog(k, parts[i]))
