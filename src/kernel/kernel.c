@@ -48,6 +48,8 @@ static const struct kernel_row mlp_rows[] = {
 static const struct kernel_row experts_rows[] = {
 	{ "grouped_mm", "rows sorted by expert, one product for all experts", "transformers 5.12.1 integrations/moe.py",
 	  EMIT(experts_grouped_mm) },
+	{ "eager", "one expert after the other, rows spread evenly; each one's gradient is as large as all weights",
+	  "transformers 5.12.1 MixtralExperts", EMIT(experts_eager) },
 };
 static const struct kernel_row loss_rows[] = {
 	{ "torch", "full logits, fp32 copy, log_softmax, nll_loss", "transformers 5.12.1 ForCausalLMLoss",

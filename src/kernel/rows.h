@@ -13,7 +13,7 @@ norm_fn norm_rms_composite, norm_rms_fused, norm_rms_liger, norm_layer_torch, no
 rope_fn rope_torch, rope_liger, rope_complex;
 attention_fn attention_eager, attention_flash, attention_efficient, attention_cudnn, attention_math;
 mlp_fn mlp_torch, mlp_liger;
-experts_fn experts_grouped_mm;
+experts_fn experts_grouped_mm, experts_eager;
 loss_fn loss_torch, loss_liger;
 
 #endif

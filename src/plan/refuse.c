@@ -10,6 +10,7 @@
 #include "opt/opt.h"
 
 #define PLACE(m) offsetof(struct spec, m)
+enum { MAX_LOOP = 1024 };              /* experts: every turn is in the graph */
 
 static bool framework(const struct spec *s) { return !profiles[s->framework].modelled; }
 static bool no_arch(const struct spec *s) { return !arch_of(&s->model); }
@@ -17,6 +18,10 @@ static bool moe(const struct spec *s) { return s->model.experts > 0 && !profiles
 static bool mla(const struct spec *s) { return s->model.kv_lora > 0 && !profiles[s->framework].experts; }
 static bool grouped(const struct spec *s) { return s->model.group_limited; }
 static bool biased(const struct spec *s) { return s->model.expert_bias; }
+static bool loop(const struct spec *s)
+{
+	return s->model.experts > MAX_LOOP && !strcmp(kernels[K_EXPERTS].rows[s->kernel[K_EXPERTS]].name, "eager");
+}
 static bool vision(const struct spec *s) { return s->model.vision.present; }
 static bool sinks(const struct spec *s) { return s->model.attn_sinks; }
 static bool tensor(const struct spec *s) { return s->par.tensor > 1; }
@@ -45,6 +50,7 @@ static const struct refusal { bool (*when)(const struct spec *s); size_t loc; co
 	{ mla, PLACE(model.loc), "this framework's multi-head latent attention" },
 	{ grouped, PLACE(model.loc), "DeepSeek-V2's choice of experts by groups" },
 	{ biased, PLACE(model.loc), "experts with biases" },
+	{ loop, PLACE(loc_kernel[K_EXPERTS]), "a loop over more than 1024 experts" },
 	{ vision, PLACE(model.loc), "vision towers" },
 	{ sinks, PLACE(model.loc), "attention sinks" },
 	{ no_arch, PLACE(model.loc), "this model class" },

@@ -81,6 +81,9 @@ tensor_id aten_topk(struct tape *t, tensor_id x, size_ref k, tensor_id *index); 
 tensor_id aten_gather(struct tape *t, tensor_id x, tensor_id index);
 tensor_id aten_index(struct tape *t, tensor_id x, tensor_id index);         /* x[index]: rows */
 tensor_id aten_index_dim(struct tape *t, tensor_id x, tensor_id index, unsigned dim);
+/* x[i, j, None] of a matrix; `pair` holds both positions */
+tensor_id aten_index_pair(struct tape *t, tensor_id x, tensor_id pair);
+tensor_id aten_index_add_(struct tape *t, tensor_id x, tensor_id index, tensor_id source);   /* in place, rows */
 tensor_id aten_masked_fill_(struct tape *t, tensor_id x, tensor_id mask);   /* in place */
 tensor_id aten_slice_step(struct tape *t, tensor_id x, uint64_t step);      /* of the last dimension */
 

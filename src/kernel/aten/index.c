@@ -86,6 +86,47 @@ tensor_id aten_index_dim(struct tape *t, tensor_id x, tensor_id index, unsigned 
 	return y;
 }
 
+/* zeros of the unsqueezed shape, written, then squeezed: a view; saved: positions */
+static void back_index_pair(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	back_index(t, n, grad, out);
+	T(t, out[0])->is_view = true;
+}
+
+tensor_id aten_index_pair(struct tape *t, tensor_id x, tensor_id pair)
+{
+	struct anode *n = node_begin(t, "IndexBackward0", back_index_pair, &x, 1);
+	size_ref dims[2] = { T(t, pair)->dim[0], size_const(t->a, 1) };
+	node_save(t, n, pair);
+	tensor_id y = tape_tensor(t, (enum dtype)T(t, x)->dtype, 2, dims);
+	tape_op1(t, "index", x, pair, y);
+	node_end(t, n, &y, 1);
+	return y;
+}
+
+/* self: grad, source: grad.index_select(index).expand_as(source); saved: index, source */
+static void back_index_add(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	struct tensor v = *T(t, n->in[1]);
+	out[0] = grad[0];
+	out[1] = tape_tensor(t, (enum dtype)T(t, grad[0])->dtype, v.ndim, v.dim);
+	tape_op1(t, "index_select", grad[0], node_saved(t, n, 0), out[1]);
+	T(t, out[1])->is_view = true;
+}
+
+tensor_id aten_index_add_(struct tape *t, tensor_id x, tensor_id index, tensor_id source)
+{
+	tensor_id in[2] = { x, source };
+	struct anode *n = node_begin(t, "IndexAddBackward0", back_index_add, in, 2);
+	node_save(t, n, index);
+	if (n && n->want[1])
+		node_save(t, n, source);
+	tensor_id y = same_storage(t, x);
+	tape_op(t, "index_add_", (tensor_id[]){ x, index, source }, 3, &y, 1);
+	node_end(t, n, &y, 1);
+	return y;
+}
+
 /* ---- masks */
 
 static void back_masked_fill(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)

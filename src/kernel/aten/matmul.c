@@ -13,7 +13,7 @@ tensor_id aten_autocast(struct tape *t, tensor_id x)
 	if (!t->autocast || x < 0 || T(t, x)->dtype != DT_FP32)
 		return x;
 	struct pslot *p = T(t, x)->param >= 0 ? &t->params.v[T(t, x)->param] : NULL;
-	bool cached = p && p->trainable;
+	bool cached = p && p->trainable && p->ndim == T(t, x)->ndim;       /* a slice is no leaf */
 	if (cached && p->cast >= 0 && p->cast_epoch == t->cast_epoch)
 		return p->cast;
 	int32_t cls = t->cls;

@@ -50,7 +50,7 @@ static int stride_order(const struct tensor *v, unsigned p, unsigned q)
 void tensor_dense_strides(struct tape *t, tensor_id x, uint64_t *out)
 {
 	const struct tensor *v = T(t, x);
-	unsigned perm[MAX_DIMS];
+	unsigned perm[MAX_DIMS] = { 0 };
 	uint64_t next = 1;
 	for (unsigned i = 0; i < v->ndim; i++)
 		perm[i] = v->ndim - 1 - i;
@@ -140,7 +140,7 @@ static void back_reshape(struct tape *t, struct anode *n, const tensor_id *grad,
 
 tensor_id aten_reshape(struct tape *t, tensor_id x, unsigned ndim, const size_ref *dims)
 {
-	uint64_t strides[MAX_DIMS];
+	uint64_t strides[MAX_DIMS] = { 0 };
 	if (!view_strides(T(t, x), ndim, dims, strides)) {
 		x = aten_contiguous(t, x);
 		view_strides(T(t, x), ndim, dims, strides);
@@ -193,7 +193,7 @@ tensor_id aten_expand(struct tape *t, tensor_id x, unsigned ndim, const size_ref
 {
 	struct anode *n = node_begin(t, "ExpandBackward0", back_expand, &x, 1);
 	const struct tensor *v = T(t, x);
-	uint64_t strides[MAX_DIMS];
+	uint64_t strides[MAX_DIMS] = { 0 };
 	for (unsigned i = 0; i < ndim; i++) {
 		unsigned lead = ndim - v->ndim;
 		bool same = i >= lead && v->dim[i - lead]->value == dims[i]->value;
@@ -237,6 +237,7 @@ tensor_id aten_select(struct tape *t, tensor_id x, unsigned dim)
 		v.stride[i] = v.stride[i + 1];
 	}
 	tensor_id y = make_view(t, x, v.ndim, v.dim, v.stride);
+	T(t, y)->param = v.param;      /* where a parameter is gathered anew, its slices are too */
 	node_end(t, n, &y, 1);
 	return y;
 }
