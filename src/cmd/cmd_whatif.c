@@ -36,6 +36,17 @@ static const char **split_changes(struct arena *a, const char *s, size_t *n)
 	}
 }
 
+/* The changes of --try; NULL and errors when one is neither an optimization nor PATH=VALUE. */
+static const char **known_changes(const struct args *args, struct diag *d, size_t *n)
+{
+	size_t part;
+	bool good = true;
+	const char **change = split_changes(args->a, args->value[O_TRY], n);
+	for (size_t i = 0; i < *n; i++)
+		good = whatif_sets(args->a, d, change[i], &part) && good;
+	return good ? change : NULL;
+}
+
 static int print_trials(const struct args *args, const struct format *fmt, const struct whatif *w, const struct style *st)
 {
 	if (!args->quiet)
@@ -74,7 +85,7 @@ static int run(const struct args *args)
 	if (root && args->value[O_ADVISE])
 		return advise_plan(args, d, root, &st);
 	if (root && args->value[O_TRY])
-		change = split_changes(args->a, args->value[O_TRY], &n);
+		change = known_changes(args, d, &n);
 	else if (root)
 		change = whatif_all(args->a, d, root, args->set, args->nset, (size_t)(*most - '0'), &n);
 	const struct whatif *w = change ? whatif_try(args->a, d, root, args->set, args->nset, change, n) : NULL;
