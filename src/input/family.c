@@ -17,6 +17,8 @@
 #define MOE(experts, topk, width) [KEY_EXPERTS] = (experts), [KEY_TOPK] = (topk), [KEY_MOE_FFN] = (width), \
 	[KEY_MOE_EVERY] = 1
 #define GROUPS(n, best) [KEY_GROUPS] = (n), [KEY_TOPK_GROUPS] = (best)
+#define TOWER(kind) .vision = (kind), .stem = "", .norm = NORM_LAYER, .norms = 2, .mlp = MLP_PLAIN, .q_bias = true, \
+	.o_bias = true, .mlp_bias = true, .deflt = DEFAULTS(0)
 
 const struct family families[] = {
 	{ .model_type = "llama", .class_name = "LlamaForCausalLM", .stem = "model", .norms = 2,
@@ -167,6 +169,12 @@ const struct family families[] = {
 	  .vision = VISION_INTERN, .source = "models/internvl" },
 	{ .model_type = "interns1", .class_name = "InternS1ForConditionalGeneration", .text = "qwen3",
 	  .vision = VISION_INTERN, .source = "models/internvl" },
+	{ .model_type = "clip_vision_model", .class_name = "CLIPVisionModel", .layout = LAYOUT_CLIP, TOWER(VISION_CLIP),
+	  .act = ACT_QUICK_GELU, .position = POS_LEARNED, .source = "models/clip" },
+	{ .model_type = "siglip_vision_model", .class_name = "SiglipVisionModel", .layout = LAYOUT_SIGLIP,
+	  TOWER(VISION_SIGLIP), .act = ACT_GELU_TANH, .position = POS_LEARNED, .source = "models/siglip" },
+	{ .model_type = "qwen3_vl_vision", .class_name = "Qwen3VLVisionModel", .layout = LAYOUT_QWEN3_TOWER,
+	  TOWER(VISION_QWEN3), .act = ACT_GELU_TANH, .source = "models/qwen3_vl" },
 };
 const size_t nfamily = COUNT(families);
 

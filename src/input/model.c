@@ -111,7 +111,7 @@ static const char *const unmodelled[] = {
 static const struct { const char *name; enum act_kind act; } acts[] = {
 	{ "silu", ACT_SILU }, { "swish", ACT_SILU }, { "gelu", ACT_GELU }, { "gelu_python", ACT_GELU },
 	{ "gelu_pytorch_tanh", ACT_GELU_TANH }, { "gelu_python_tanh", ACT_GELU_TANH }, { "gelu_new", ACT_GELU_NEW },
-	{ "relu", ACT_RELU }, { "relu2", ACT_RELU2 },
+	{ "relu", ACT_RELU }, { "relu2", ACT_RELU2 }, { "quick_gelu", ACT_QUICK_GELU },
 };
 
 struct config {
@@ -289,19 +289,25 @@ static struct loc at(const struct config *c, enum config_key k)
 	return c->set[k] ? c->loc[k] : c->node->loc;
 }
 
+const enum act_kind *act_find(const char *name)
+{
+	for (size_t i = 0; i < COUNT(acts); i++)
+		if (!strcmp(acts[i].name, name))
+			return &acts[i].act;
+	return NULL;
+}
+
 static void derive_act(struct config *c, struct model *m)
 {
 	static const char *const names[] = { "hidden_act", "activation_function", "activation", "hidden_activation" };
 	m->act = c->family->act;
 	for (size_t i = 0; i < COUNT(names); i++) {
 		const char *s;
-		size_t k = 0;
 		if (c->family->layout == LAYOUT_BLOOM || !node_string(c->d, c->node, names[i], &s))
 			continue;
-		while (k < COUNT(acts) && strcmp(acts[k].name, s))
-			k++;
-		if (k < COUNT(acts))
-			m->act = acts[k].act;
+		const enum act_kind *act = act_find(s);
+		if (act)
+			m->act = *act;
 		else
 			diag_refuse(c->d, node_get(c->node, names[i])->loc, "activation '%s' is not modelled", s);
 	}
@@ -586,6 +592,10 @@ const struct model *model_from_node(struct arena *a, struct diag *d, const struc
 		if (f)
 			diag_refuse(d, c->node->loc, "a vision tower inside a vision tower's language part");
 		return NULL;
+	}
+	if (f->vision != VISION_NONE) {
+		*out = (struct model){ .name = name, .model_type = f->model_type, .family = f, .outer = f, .loc = n->loc };
+		return tower_from_node(a, d, n, c->strict, out) ? out : NULL;
 	}
 	c->family = f;
 	collect(c);

@@ -25,7 +25,9 @@ extern const size_t nmodel_key;
 const struct model *model_from_node(struct arena *a, struct diag *d, const struct node *n, const char *name,
 				    struct model *out);
 
-/* vision.c */
+const enum act_kind *act_find(const char *name);      /* NULL: none of that name */
+/* vision.c: the tower beside a language part; the tower that is the model itself. */
+bool tower_from_node(struct arena *a, struct diag *d, const struct node *n, bool strict, struct model *m);
 bool vision_from_node(struct diag *d, const struct node *outer, bool strict, const struct model *m, struct vision *out);
 /* An unknown key, with the nearest of names and what stands in ignored keys. */
 void model_unknown_key(struct diag *d, const struct pair *p, const char *const *names, size_t n);

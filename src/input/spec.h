@@ -22,7 +22,7 @@ enum block_kind {             /* where the norms and residuals of a decoder laye
 	BLOCK_PARALLEL,       /* x + attn(norm1(x)) + mlp(norm2(x)); norm2 = norm1 where norms = 1 */
 };
 enum mlp_kind { MLP_GATED, MLP_GATED_FUSED, MLP_PLAIN };
-enum act_kind { ACT_SILU, ACT_GELU, ACT_GELU_TANH, ACT_GELU_NEW, ACT_GELU_BLOOM, ACT_RELU2, ACT_RELU };
+enum act_kind { ACT_SILU, ACT_GELU, ACT_GELU_TANH, ACT_GELU_NEW, ACT_GELU_BLOOM, ACT_RELU2, ACT_RELU, ACT_QUICK_GELU };
 enum position_kind { POS_ROPE, POS_LEARNED, POS_ALIBI };
 enum qkv_kind { QKV_SPLIT, QKV_FUSED };
 enum qk_norm_kind { QKNORM_NONE, QKNORM_HEAD, QKNORM_FULL };
@@ -30,14 +30,17 @@ enum qk_norm_kind { QKNORM_NONE, QKNORM_HEAD, QKNORM_FULL };
  * numbers (DeepSeek-V2) */
 enum rope_kind { ROPE_PLAIN, ROPE_FP32, ROPE_SLICED, ROPE_COMPLEX };
 
-/* Vision towers by class: Qwen2-VL, Qwen2.5-VL and Qwen3-VL, SigLIP with Gemma-3's projector, InternViT. */
-enum vision_kind { VISION_NONE, VISION_QWEN2, VISION_QWEN2_5, VISION_QWEN3, VISION_SIGLIP, VISION_INTERN, VISION_N };
+/* Vision towers by class: Qwen2-VL, Qwen2.5-VL and Qwen3-VL, SigLIP with Gemma-3's projector, InternViT, CLIP. */
+enum vision_kind {
+	VISION_NONE, VISION_QWEN2, VISION_QWEN2_5, VISION_QWEN3, VISION_SIGLIP, VISION_INTERN, VISION_CLIP, VISION_N
+};
 struct vision {
-	bool present;
+	bool present;                  /* beside a language part; a tower alone is the model itself */
 	enum vision_kind kind;
 	uint64_t depth, hidden, heads, ffn, patch, image, merge, temporal, out_hidden, channels;
 	uint64_t positions;            /* rows of the position table; 0: rotary only */
 	uint64_t deepstack;            /* layers whose output has a merger of its own */
+	const uint8_t *deep;           /* tower alone, per layer: 1 = has one */
 	uint64_t window, full_blocks;  /* window attention: pixels; blocks with full attention; 0: all full */
 	bool gated, rms, bias, qk_norm, head;    /* bias: of q, k and v; head: attention pooling head (SigLIP) */
 };
@@ -73,7 +76,8 @@ struct model {
 	struct loc loc;
 };
 
-enum param_layout { LAYOUT_LLAMA, LAYOUT_GPT2, LAYOUT_GPTJ, LAYOUT_NEOX, LAYOUT_FALCON, LAYOUT_BLOOM, LAYOUT_PHI, LAYOUT_N };
+enum param_layout { LAYOUT_LLAMA, LAYOUT_GPT2, LAYOUT_GPTJ, LAYOUT_NEOX, LAYOUT_FALCON, LAYOUT_BLOOM, LAYOUT_PHI,
+	LAYOUT_CLIP, LAYOUT_SIGLIP, LAYOUT_QWEN3_TOWER, LAYOUT_N };
 enum window_rule {            /* which layers slide where layer_types is absent */
 	WINDOW_NEVER, WINDOW_ALL, WINDOW_PATTERN, WINDOW_FROM, WINDOW_EVEN_BELOW,
 };
@@ -95,7 +99,7 @@ struct family {
 	bool router_bias, shared_gate, expert_bias, attn_sinks, head_bias;
 	int q_bias_key, o_bias_key, mlp_bias_key, qk_norm_key;   /* enum config_key that decides; 0: the flag below */
 	const char *text;              /* family of the language part; the rest of the row is then unused */
-	enum vision_kind vision;
+	enum vision_kind vision;       /* without text: the class is that tower alone */
 	const double *deflt;           /* by config_key: what the config class fills in; 0: none */
 	enum norm_kind norm;
 	enum block_kind block;

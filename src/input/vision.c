@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later
  *
- * vision_config: the tower of a vision-language model.  Towers differ in
+ * Vision towers: vision_config of a vision-language model, or a model of its own.  Towers differ in
  * spelling and in defaults, so both are tables; sizes of transformers 5.12.1
  * configuration files of the class named in each row. */
 #include "input/model.h"
@@ -11,6 +11,7 @@ enum vision_key {
 	V_DEPTH, V_HIDDEN, V_HEADS, V_FFN, V_RATIO, V_PATCH, V_IMAGE, V_MERGE, V_TEMPORAL, V_OUT, V_CHANNELS,
 	V_POSITIONS, V_WINDOW, V_BIAS, V_QK_NORM, V_HEAD, V_FULL, V_DEEPSTACK, V_N
 };
+enum { MAX_DEPTH = 10000 };
 enum vision_type { V_NUMBER, V_FLAG, V_COUNT };       /* V_COUNT: how many items a list has */
 static const struct vision_row { const char *name; enum vision_key key; enum vision_type type; } rows[] = {
 	{ "depth", V_DEPTH, V_NUMBER }, { "num_hidden_layers", V_DEPTH, V_NUMBER },
@@ -54,7 +55,12 @@ static const struct {
 	[VISION_INTERN] = { /* InternVLVisionConfig */ .gets_cls = true, .v = {
 		[V_DEPTH] = 24, [V_HIDDEN] = 1024, [V_HEADS] = 16, [V_FFN] = 4096, [V_PATCH] = 14, [V_IMAGE] = 448,
 		[V_TEMPORAL] = 1, [V_CHANNELS] = 3 } },
+	[VISION_CLIP] = { /* CLIPVisionConfig */ .gets_cls = true, .v = {
+		[V_DEPTH] = 12, [V_HIDDEN] = 768, [V_HEADS] = 12, [V_FFN] = 3072, [V_PATCH] = 32, [V_IMAGE] = 224,
+		[V_TEMPORAL] = 1, [V_CHANNELS] = 3, [V_BIAS] = 1 } },
 };
+/* Qwen3VLVisionConfig */
+static const uint64_t default_deepstack[] = { 8, 16, 24 };
 
 struct values { uint64_t v[V_N]; bool set[V_N]; };
 
@@ -149,6 +155,8 @@ static void settle(struct diag *d, const struct node *outer, const struct model 
 	if (out->kind == VISION_INTERN)
 		node_uint(d, outer, "force_image_size", 1, 1 << 20, &v[V_IMAGE]);
 	side = v[V_PATCH] ? v[V_IMAGE] / v[V_PATCH] : 0;
+	if (!v[V_MERGE] && m->outer == m->family)      /* a tower alone */
+		v[V_MERGE] = 1;
 	if (!v[V_MERGE])
 		v[V_MERGE] = merge_of(d, outer, out->kind, side);
 	if (!v[V_FFN])
@@ -159,7 +167,7 @@ static void settle(struct diag *d, const struct node *outer, const struct model 
 		v[V_OUT] = m->hidden;
 }
 
-static void check(struct diag *d, const struct node *map, const struct model *m, const struct vision *v)
+static void check(struct diag *d, const struct node *map, const struct vision *v)
 {
 	const struct { uint64_t value; const char *name; } needed[] = {
 		{ v->depth, "depth" }, { v->hidden, "hidden_size" }, { v->heads, "num_heads" }, { v->patch, "patch_size" },
@@ -172,25 +180,20 @@ static void check(struct diag *d, const struct node *map, const struct model *m,
 	if (v->heads > 0 && v->hidden % v->heads != 0)
 		diag_error(d, map->loc, "num_heads=%llu does not divide hidden_size=%llu of the vision tower",
 			   (unsigned long long)v->heads, (unsigned long long)v->hidden);
-	if (v->out_hidden != m->hidden)
-		diag_error(d, map->loc, "the vision tower's output width %llu is not the hidden size %llu",
-			   (unsigned long long)v->out_hidden, (unsigned long long)m->hidden);
 }
 
-bool vision_from_node(struct diag *d, const struct node *outer, bool strict, const struct model *m, struct vision *out)
+/* `outer` has what the projector needs. */
+static void read_tower(struct diag *d, const struct node *outer, const struct node *map, bool strict,
+		       const struct model *m, struct vision *out)
 {
-	static const struct node nothing = { .shape = SHAPE_MAP };
-	const struct node *map = &nothing;
 	const char *norm = NULL;
 	struct values x = { { 0 }, { false } };
 	enum vision_kind kind = m->outer->vision;
-	size_t errors = diag_count(d, SEV_ERROR);
-	node_map(d, outer, "vision_config", &map);
 	read_map(d, map, strict, kind, &x);
 	for (int k = 0; k < V_N; k++)
 		if (!x.set[k])
 			x.v[k] = towers[kind].v[k];
-	*out = (struct vision){ .present = true, .kind = kind, .gated = towers[kind].gated, .rms = towers[kind].rms };
+	*out = (struct vision){ .kind = kind, .gated = towers[kind].gated, .rms = towers[kind].rms };
 	settle(d, outer, m, out, &x);
 	if (node_string(d, map, "norm_type", &norm))
 		out->rms = !strcmp(norm, "rms_norm");
@@ -211,6 +214,82 @@ bool vision_from_node(struct diag *d, const struct node *outer, bool strict, con
 	out->bias = x.v[V_BIAS];
 	out->qk_norm = x.v[V_QK_NORM];
 	out->head = x.v[V_HEAD];
-	check(d, map == &nothing ? outer : map, m, out);
+	check(d, map->n ? map : outer, out);
+}
+
+bool vision_from_node(struct diag *d, const struct node *outer, bool strict, const struct model *m, struct vision *out)
+{
+	static const struct node nothing = { .shape = SHAPE_MAP };
+	const struct node *map = &nothing;
+	size_t errors = diag_count(d, SEV_ERROR);
+	node_map(d, outer, "vision_config", &map);
+	read_tower(d, outer, map, strict, m, out);
+	out->present = true;
+	if (out->out_hidden != m->hidden)
+		diag_error(d, map->n ? map->loc : outer->loc, "the vision tower's output width %llu is not the hidden size %llu",
+			   (unsigned long long)out->out_hidden, (unsigned long long)m->hidden);
+	return diag_count(d, SEV_ERROR) == errors;
+}
+
+/* ---- a tower alone */
+
+static void read_act(struct diag *d, const struct node *n, struct model *m)
+{
+	const char *name;
+	m->act = m->family->act;
+	if (!node_string(d, n, "hidden_act", &name))
+		return;
+	const enum act_kind *act = act_find(name);
+	if (act)
+		m->act = *act;
+	else
+		diag_refuse(d, node_get(n, "hidden_act")->loc, "activation '%s' is not modelled", name);
+}
+
+/* deepstack_visual_indexes: layers that have a merger of their own */
+static void read_deepstack(struct arena *a, struct diag *d, const struct node *n, struct vision *v)
+{
+	uint8_t *deep = NEWN(a, uint8_t, v->depth + 1);
+	const struct node *list = NULL;
+	bool given = node_seq(d, n, "deepstack_visual_indexes", &list);
+	size_t count = given ? list->n : v->deepstack;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t at = given ? 0 : default_deepstack[i];
+		if (given && !value_uint(d, list->items[i], "deepstack_visual_indexes", 0, 1 << 16, &at))
+			continue;
+		if (at < v->depth)
+			deep[at] = 1;
+		else
+			diag_error(d, given ? list->items[i]->loc : n->loc, "deepstack_visual_indexes has %llu, but there are %llu layers",
+				   (unsigned long long)at, (unsigned long long)v->depth);
+	}
+	v->deep = deep;
+}
+
+bool tower_from_node(struct arena *a, struct diag *d, const struct node *n, bool strict, struct model *m)
+{
+	struct vision *v = &m->vision;
+	size_t errors = diag_count(d, SEV_ERROR);
+	read_tower(d, n, n, strict, m, v);
+	if (v->depth > MAX_DEPTH)
+		diag_error(d, n->loc, "the vision tower has more than %d layers", MAX_DEPTH);
+	if (diag_count(d, SEV_ERROR) > errors)
+		return false;
+	read_act(d, n, m);
+	read_deepstack(a, d, n, v);
+	node_real(d, n, "attention_dropout", 0, 1, &m->dropout_attn);
+	m->hidden = v->hidden;
+	m->ffn = v->ffn;
+	m->layers = v->depth;
+	m->heads = m->kv_heads = v->heads;
+	m->head_dim = v->hidden / v->heads;
+	m->positions = v->positions;
+	m->rotary_fraction = 1;
+	m->moe_every = 1;
+	m->q_bias = m->family->q_bias;
+	m->o_bias = m->family->o_bias;
+	m->mlp_bias = m->family->mlp_bias;
+	m->sliding = NEWN(a, uint8_t, m->layers);
+	m->moe = NEWN(a, uint8_t, m->layers);
 	return diag_count(d, SEV_ERROR) == errors;
 }

@@ -58,6 +58,8 @@ struct build {
 	size_ref rotary;                       /* rotated part of a head */
 	tensor_id embed_scale;                 /* buffer; NO_TENSOR: none */
 	enum dtype dtype;                      /* of parameters as layers read them */
+	tensor_id pixels, patch_ids;           /* vision towers: the batch, the buffer of positions */
+	VEC(tensor_id) results;                /* theirs besides the hidden states */
 	struct param_range outer[2];           /* parameters outside the layers: before and after them */
 	struct layer *layers; size_t nlayer;   /* instances */
 	uint64_t *frozen;                      /* by decoder layer: which parameters are frozen; NULL: none */
@@ -101,6 +103,7 @@ tensor_id emit_layer_norm(struct layer *l, const char *name, tensor_id x);      
 tensor_id emit_linear(struct layer *l, const char *name, tensor_id x);               /* linear.c: "mlp.up_proj", with its adapter */
 tensor_id emit_conv1d(struct layer *l, const char *name, tensor_id x);               /* linear.c: a transformers Conv1D */
 tensor_id emit_linear_apart(struct layer *l, const char *name, tensor_id x);         /* linear.c: its bias is added apart (Falcon) */
+tensor_id product_then_bias(struct tape *t, tensor_id x, tensor_id weight, tensor_id bias);   /* linear.c */
 tensor_id emit_act(struct build *b, tensor_id x);                                   /* mlp.c: the model's activation */
 tensor_id emit_mlp(struct layer *l, tensor_id x);                                   /* mlp.c */
 tensor_id emit_moe(struct layer *l, tensor_id x);                                   /* moe.c: router, experts, shared experts */
@@ -132,14 +135,19 @@ struct arch {
 	const char *embedding, *head;          /* names of their weights; a tied head has none */
 	bool eager_only;                       /* its attention is its own, whatever row is chosen */
 	bool keeps_results;                    /* its loop has a name for all results of a layer until the next returns */
+	/* Vision towers: the batch, what comes after a layer, the loss; NULL elsewhere. */
+	void (*batch)(struct build *b);
+	void (*after_layer)(struct layer *l, tensor_id x);
+	tensor_id (*loss)(struct build *b, tensor_id hidden);
 };
-extern const struct arch arch_bloom, arch_falcon, arch_gpt2, arch_gptj, arch_neox, arch_phi;
+extern const struct arch arch_bloom, arch_falcon, arch_gpt2, arch_gptj, arch_neox, arch_phi, arch_clip, arch_siglip;
 const struct arch *arch_of(const struct model *m);                                  /* NULL: no emitters for this class */
 void embedding_hook(struct build *b, tensor_id x);     /* decoder.c: the model's input embeddings have returned x */
 tensor_id emit_layer(void *layer, tensor_id x);
 tensor_id emit_model(struct build *b, run_layers_fn *run_layers);
 /* A persistent buffer of the model, `copies` like ones (load.c). */
 tensor_id add_buffer(struct build *b, const char *name, enum dtype dt, unsigned ndim, const size_ref *dims, uint64_t copies);
+tensor_id add_input(struct build *b, const char *name, enum dtype dt, unsigned ndim, const size_ref *dims);   /* load.c: of the batch */
 tensor_id emit_head_loss(struct build *b, tensor_id hidden);                        /* loss.c -> loss */
 
 /* Names the storages made from here on. */

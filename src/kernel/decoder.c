@@ -157,14 +157,15 @@ static void llama_buffers(struct build *b)
 }
 
 static const struct arch arch_llama = {
-	llama_model, llama_layer, llama_buffers, "model.embed_tokens.weight", "lm_head.weight", false, false
+	.model = llama_model, .layer = llama_layer, .buffers = llama_buffers,
+	.embedding = "model.embed_tokens.weight", .head = "lm_head.weight",
 };
 
 /* How the classes of one parameter layout run; NULL: memplan has no emitters for them. */
 static const struct arch *const archs[LAYOUT_N] = {
 	[LAYOUT_LLAMA] = &arch_llama, [LAYOUT_GPT2] = &arch_gpt2, [LAYOUT_NEOX] = &arch_neox,
 	[LAYOUT_BLOOM] = &arch_bloom, [LAYOUT_FALCON] = &arch_falcon, [LAYOUT_GPTJ] = &arch_gptj,
-	[LAYOUT_PHI] = &arch_phi,
+	[LAYOUT_PHI] = &arch_phi, [LAYOUT_CLIP] = &arch_clip, [LAYOUT_SIGLIP] = &arch_siglip,
 };
 
 const struct arch *arch_of(const struct model *m)

@@ -160,14 +160,20 @@ static bool take_grads(struct tape *t, const struct anode *n)
 	return any;
 }
 
-/* The incoming gradients go when the node's function returns, its saved tensors right after. */
-static void release(struct tape *t, struct anode *n)
+static void hold_saved(struct tape *t, const struct anode *n)
 {
 	tensor_id saved[NODE_SAVED];
 	for (size_t k = 0; k < n->nsaved; k++)
 		saved[k] = node_saved(t, n, k);
-	tape_holdv(t, n->buf, n->nout);
 	tape_holdv(t, saved, n->nsaved);
+}
+
+/* The incoming gradients go when the node's function returns, its saved tensors right after. */
+static void release(struct tape *t, struct anode *n)
+{
+	tape_holdv(t, n->buf, n->nout);
+	if (n->region < 0)
+		hold_saved(t, n);
 	note_unpacked(t, n);
 }
 
@@ -196,6 +202,8 @@ static void run_node(struct tape *t, size_t i)
 	t->rule = n->rule;
 	n->back(t, n, n->buf, out);
 	n = &t->nodes.v[i];
+	if (n->region >= 0)            /* what recomputation made goes when the function that unpacked it returns */
+		hold_saved(t, n);
 	for (size_t k = 0; k < n->nin; k++)
 		if (n->want[k] && out[k] >= 0)
 			out[k] = validate(t, n->in[k], out[k]);
@@ -224,6 +232,22 @@ static void mark_reachable(struct tape *t, size_t lo, size_t hi)
 			else if (n->in[k] == t->input.tensor)
 				t->input.uses++;
 		}
+	}
+}
+
+void tape_drop_unused(struct tape *t, tensor_id root)
+{
+	size_t n = t->nodes.n;
+	bool *used = NEWN(t->a, bool, n + 1);
+	if (T(t, root)->node >= 0)
+		used[T(t, root)->node] = true;
+	for (size_t i = n; i-- > 0;) {
+		const struct anode *a = &t->nodes.v[i];
+		for (size_t k = 0; used[i] && k < a->nin; k++)
+			if (a->want[k] && T(t, a->in[k])->node >= 0)
+				used[T(t, a->in[k])->node] = true;
+		if (!used[i] && a->region < 0)
+			tape_holdv(t, a->saved, a->nsaved);
 	}
 }
 

@@ -50,8 +50,8 @@ tensor_id emit_conv1d(struct layer *l, const char *name, tensor_id x)
 	return project(l, aten_conv1d, name, x);
 }
 
-/* modeling_falcon.py FalconLinear: input @ weight.T, then + bias */
-static tensor_id product_then_bias(struct tape *t, tensor_id x, tensor_id weight, tensor_id bias)
+/* modeling_falcon.py FalconLinear: input @ weight.T, then + bias; so does linear() of rows that are not contiguous */
+tensor_id product_then_bias(struct tape *t, tensor_id x, tensor_id weight, tensor_id bias)
 {
 	tensor_id y = aten_matmul_transposed(t, x, weight);
 	if (bias < 0)

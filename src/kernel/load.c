@@ -97,8 +97,18 @@ tensor_id add_buffer(struct build *b, const char *name, enum dtype dt, unsigned 
 	return x;
 }
 
+tensor_id add_input(struct build *b, const char *name, enum dtype dt, unsigned ndim, const size_ref *dims)
+{
+	return persistent_tensor(b, name, CLASS_INPUT, PLACE_GPU, dt, ndim, dims);
+}
+
 static void load_batch(struct build *b)
 {
+	b->ids = b->labels = b->batch_positions = NO_TENSOR;
+	if (arch_of(b->m)->batch) {
+		arch_of(b->m)->batch(b);
+		return;
+	}
 	size_ref dims[2] = { b->B, b->S };
 	b->ids = persistent_tensor(b, "input_ids", CLASS_INPUT, PLACE_GPU, DT_INT64, 2, dims);
 	b->labels = b->spec->train.separate_labels ?

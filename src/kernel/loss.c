@@ -191,6 +191,8 @@ tensor_id loss_liger(struct build *b, tensor_id hidden, tensor_id head, tensor_i
 tensor_id emit_head_loss(struct build *b, tensor_id hidden)
 {
 	const struct arch *arch = arch_of(b->m);
+	if (arch->loss)
+		return arch->loss(b, hidden);
 	tensor_id head = outer_param(b, arch->head), bias = outer_param(b, "lm_head.bias");
 	if (head < 0)
 		head = outer_param(b, arch->embedding);

@@ -18,13 +18,19 @@ static tensor_id gelu(struct build *b, tensor_id x) { return aten_unary(b->t, UN
 static tensor_id relu(struct build *b, tensor_id x) { return aten_unary(b->t, UNARY_RELU, x); }
 static tensor_id relu2(struct build *b, tensor_id x) { return aten_pow(b->t, aten_unary(b->t, UNARY_RELU, x)); }
 
+/* activations.py QuickGELUActivation: input * sigmoid(1.702 * input) */
+static tensor_id quick_gelu(struct build *b, tensor_id x)
+{
+	return aten_mul(b->t, x, aten_unary(b->t, UNARY_SIGMOID, aten_mul_scalar(b->t, x)));
+}
+
 typedef tensor_id act_fn(struct build *b, tensor_id x);
 
 tensor_id emit_act(struct build *b, tensor_id x)
 {
 	static act_fn *const acts[] = {
 		[ACT_SILU] = silu, [ACT_GELU] = gelu, [ACT_GELU_TANH] = gelu, [ACT_GELU_NEW] = gelu_new,
-		[ACT_GELU_BLOOM] = gelu, [ACT_RELU2] = relu2, [ACT_RELU] = relu,
+		[ACT_GELU_BLOOM] = gelu, [ACT_RELU2] = relu2, [ACT_RELU] = relu, [ACT_QUICK_GELU] = quick_gelu,
 	};
 	return acts[b->m->act](b, x);
 }

@@ -37,11 +37,12 @@ struct model_dims model_dims(struct arena *a, const struct model *m)
 	return d;
 }
 
+/* A tower alone has the width of the model. */
 static void vision_shapes(struct arena *a, const struct vision *v, size_ref s[S_N])
 {
-	s[S_vh] = size_dim(a, "h_v", v->hidden, "hidden size of the vision tower");
+	s[S_vh] = v->present ? size_dim(a, "h_v", v->hidden, "hidden size of the vision tower") : s[S_h];
 	s[S_v3h] = size_mulc(a, s[S_vh], 3);
-	s[S_vf] = size_dim(a, "f_v", v->ffn, "feed-forward width of the vision tower");
+	s[S_vf] = v->present ? size_dim(a, "f_v", v->ffn, "feed-forward width of the vision tower") : s[S_f];
 	s[S_vC] = size_const(a, v->channels);
 	s[S_vT] = size_const(a, v->temporal);
 	s[S_vp] = size_const(a, v->patch);
@@ -62,7 +63,7 @@ static struct ctx ctx_new(struct arena *a, const struct model *m, const struct m
 		[S_H_dn_dv] = size_mul(a, d->H, size_add(a, d->dn, d->dv)),
 		[S_H_dv] = size_mul(a, d->H, d->dv),
 	} };
-	if (m->vision.present)
+	if (m->vision.kind != VISION_NONE)
 		vision_shapes(a, &m->vision, c.shape);
 	return c;
 }
@@ -186,9 +187,21 @@ static void push_tower(struct ctx *c)
 		c->list.v[i].site = SITE_VISION;
 }
 
+/* A tower alone has its mergers of deepstack layers one by one. */
+static void push_deepstack(struct ctx *c)
+{
+	size_t first = c->list.n;
+	for (uint64_t i = 0; i < c->m->vision.deepstack; i++)
+		push_rows(c, deepstack_rows, arena_printf(c->a, "deepstack_merger_list.%llu.", (unsigned long long)i), 1);
+	for (size_t i = first; i < c->list.n; i++)
+		c->list.v[i].site = SITE_FINAL;
+}
+
 static const char *stem(struct arena *a, const struct model *m)
 {
-	return m->vision.present ? "model.language_model." : arena_printf(a, "%s.", m->family->stem);
+	if (m->vision.present)
+		return "model.language_model.";
+	return *m->family->stem ? arena_printf(a, "%s.", m->family->stem) : "";
 }
 
 const char *params_layer_prefix(struct arena *a, const struct model *m)
@@ -203,7 +216,10 @@ struct param_list params_outer(struct arena *a, const struct model *m, const str
 	if (m->vision.present)
 		push_tower(&c);
 	for (size_t i = 0; i < rows.n; i++)
-		push_row(&c, &rows.v[i], rows.v[i].site == SITE_HEAD ? "" : stem(a, m), 1);
+		if (row_exists(&c, rows.v[i].when))
+			push_row(&c, &rows.v[i], rows.v[i].site == SITE_HEAD ? "" : stem(a, m), 1);
+	if (!m->vision.present)
+		push_deepstack(&c);
 	return c.list;
 }
 

@@ -247,6 +247,45 @@ static const struct row gemma3_projector[] = {
 	ROW("mm_input_projection_weight", BARE, ALWAYS, NO_BIAS, S_vh, S_h),
 	ROW("mm_soft_emb_norm", NORM_W, ALWAYS, NO_BIAS, S_vh),
 };
+/* Towers alone: CLIPVisionModel of modeling_clip.py, SiglipVisionModel, Qwen3VLVisionModel */
+static const struct row clip_layer[] = {
+	ROW("self_attn.k_proj", LINEAR, ALWAYS, BIAS, S_h, S_h),
+	ROW("self_attn.v_proj", LINEAR, ALWAYS, BIAS, S_h, S_h),
+	ROW("self_attn.q_proj", LINEAR, ALWAYS, BIAS, S_h, S_h),
+	ROW("self_attn.out_proj", LINEAR, ALWAYS, BIAS, S_h, S_h),
+	ROW("layer_norm1", NORM, ALWAYS, NO_BIAS, S_h),
+	ROW("mlp.fc1", LINEAR, ALWAYS, BIAS, S_f, S_h),
+	ROW("mlp.fc2", LINEAR, ALWAYS, BIAS, S_h, S_f),
+	ROW("layer_norm2", NORM, ALWAYS, NO_BIAS, S_h),
+};
+static const struct row clip_outer[] = {
+	AROUND("embeddings.class_embedding", BARE, SITE_EMBEDDING, NO_BIAS, S_h),
+	AROUND("embeddings.patch_embedding", TABLE, SITE_EMBEDDING, NO_BIAS, S_h, S_vC, S_vp, S_vp),
+	AROUND("embeddings.position_embedding", TABLE, SITE_EMBEDDING, NO_BIAS, S_vP, S_h),
+	AROUND("pre_layrnorm", NORM, SITE_EMBEDDING, NO_BIAS, S_h),
+	AROUND("post_layernorm", NORM, SITE_FINAL, NO_BIAS, S_h),
+};
+#define IN_HEAD(n, k, b, ...) { .name = (n), .kind = (k), .when = IF_VISION_HEAD, .site = SITE_FINAL, .bias = (b), \
+	.dim = { __VA_ARGS__ } }
+static const struct row siglip_outer[] = {
+	AROUND("embeddings.patch_embedding", LINEAR, SITE_EMBEDDING, BIAS, S_h, S_vC, S_vp, S_vp),
+	AROUND("embeddings.position_embedding", TABLE, SITE_EMBEDDING, NO_BIAS, S_vP, S_h),
+	AROUND("post_layernorm", NORM, SITE_FINAL, NO_BIAS, S_h),
+	IN_HEAD("head.probe", BARE, NO_BIAS, S_1, S_1, S_h),
+	IN_HEAD("head.attention.in_proj_weight", BARE, NO_BIAS, S_v3h, S_h),
+	IN_HEAD("head.attention.in_proj_bias", BARE, NO_BIAS, S_v3h),
+	IN_HEAD("head.attention.out_proj", LINEAR, BIAS, S_h, S_h),
+	IN_HEAD("head.layernorm", NORM, NO_BIAS, S_h),
+	IN_HEAD("head.mlp.fc1", LINEAR, BIAS, S_f, S_h),
+	IN_HEAD("head.mlp.fc2", LINEAR, BIAS, S_h, S_f),
+};
+static const struct row qwen3_outer[] = {
+	AROUND("patch_embed.proj", LINEAR, SITE_EMBEDDING, BIAS, S_h, S_vC, S_vT, S_vp, S_vp),
+	AROUND("pos_embed", TABLE, SITE_EMBEDDING, NO_BIAS, S_vP, S_h),
+	AROUND("merger.norm", NORM, SITE_FINAL, NO_BIAS, S_h),
+	AROUND("merger.linear_fc1", LINEAR, SITE_FINAL, BIAS, S_vm, S_vm),
+	AROUND("merger.linear_fc2", LINEAR, SITE_FINAL, BIAS, S_vo, S_vm),
+};
 /* modeling_internvl.py */
 static const struct row intern_embed[] = {
 	ROW("cls_token", BARE, ALWAYS, NO_BIAS, S_1, S_1, S_vh),
@@ -309,7 +348,7 @@ const struct tower towers[VISION_N] = {
 	[VISION_INTERN] = ROWS(intern_tower),
 };
 
-const struct row_list mtp_rows = ROWS(mtp);
+const struct row_list mtp_rows = ROWS(mtp), deepstack_rows = ROWS(qwen3_deepstack);
 const struct layout layouts[LAYOUT_N] = {
 	[LAYOUT_LLAMA] = { "layers", ROWS(llama_layer), ROWS(llama_outer) },
 	[LAYOUT_GPT2] = { "h", ROWS(gpt2_layer), ROWS(gpt2_outer) },
@@ -318,4 +357,7 @@ const struct layout layouts[LAYOUT_N] = {
 	[LAYOUT_FALCON] = { "h", ROWS(falcon_layer), ROWS(falcon_outer) },
 	[LAYOUT_BLOOM] = { "h", ROWS(bloom_layer), ROWS(bloom_outer) },
 	[LAYOUT_PHI] = { "layers", ROWS(phi_layer), ROWS(phi_outer) },
+	[LAYOUT_CLIP] = { "encoder.layers", ROWS(clip_layer), ROWS(clip_outer) },
+	[LAYOUT_SIGLIP] = { "encoder.layers", ROWS(siglip_block), ROWS(siglip_outer) },
+	[LAYOUT_QWEN3_TOWER] = { "blocks", ROWS(qwen3_block), ROWS(qwen3_outer) },
 };

@@ -44,7 +44,7 @@ struct row_list { const struct row *v; size_t n; };
 
 /* By enum param_layout: what the class calls its list of layers, rows of a layer, rows around the layers. */
 extern const struct layout { const char *list_name; struct row_list layer, outer; } layouts[LAYOUT_N];
-extern const struct row_list mtp_rows;
+extern const struct row_list mtp_rows, deepstack_rows;
 /* Vision towers, by enum vision_kind; a part whose rows stand `copies` times has "*" in its prefix. */
 enum copies { COPIES_ONE, COPIES_DEPTH, COPIES_DEEPSTACK };
 struct tower_part { const char *prefix; struct row_list rows; enum copies copies; };

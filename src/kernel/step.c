@@ -129,6 +129,8 @@ static tensor_id run_layers(struct build *b, tensor_id x)
 		tape_holdv(b->t, (tensor_id[]){ b->layer_in[i], b->state[STATE_RETURNED] }, 2);
 		b->state[STATE_RETURNED] = arch_of(b->m)->keeps_results ? b->weights : NO_TENSOR;
 		b->layer_out[i] = b->state[STATE_STREAM] = x;
+		if (arch_of(b->m)->after_layer)
+			arch_of(b->m)->after_layer(l, x);
 		if (ends_run(b, i))
 			run_end(b, l->group);
 	}

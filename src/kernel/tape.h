@@ -159,6 +159,7 @@ tensor_id tape_checkpoint_reentrant(struct tape *t, tensor_id (*emit)(void *, te
 void tape_backward(struct tape *t, tensor_id loss);
 tensor_id tape_param(struct tape *t, int32_t param);      /* the tensor layers read */
 void tape_require_grad(struct tape *t, tensor_id x);      /* x.requires_grad_(): x becomes a leaf whose gradient is kept */
+void tape_drop_unused(struct tape *t, tensor_id root);    /* results that root does not depend on go, and what their nodes saved */
 void tape_drop_input(struct tape *t);                     /* the graph goes, and with it that leaf */
 
 #endif

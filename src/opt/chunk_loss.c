@@ -29,6 +29,8 @@ static void check(const struct spec *s, const void *k, struct loc loc, struct di
 			   (unsigned long long)tokens);
 	else if (knobs->chunks == 0 && ceil_div_u64(tokens, knobs->chunk_size) > CHUNKS_MAX)
 		diag_error(d, loc, "'chunk_loss.chunk_size' gives more than %d chunks", CHUNKS_MAX);
+	if (s->model.vocab == 0)
+		diag_error(d, loc, "%s has no head whose loss 'chunk_loss' could cut", s->model.name);
 	if (s->kernel[K_LOSS] != 0)
 		diag_error(d, loc, "'chunk_loss' computes the loss with kernels.loss: torch");
 }

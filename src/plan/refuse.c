@@ -34,8 +34,10 @@ static bool fp8(const struct spec *s) { return s->prec.fp8 != FP8_OFF; }
 static bool lora(const struct spec *s) { return s->train.lora.present && !profiles[s->framework].parts; }
 static bool freeze(const struct spec *s) { return s->train.freeze.n > 0 && !profiles[s->framework].parts; }
 static bool quantised(const struct spec *s) { return s->train.lora.present && s->train.lora.base != LORA_BASE_PARAMS; }
-static bool lora_fsdp(const struct spec *s) { return s->train.lora.present && s->par.zero == 3; }
-static bool frozen_fsdp(const struct spec *s) { return s->train.freeze.n > 0 && s->par.zero == 3; }
+static bool tower(const struct spec *s) { return s->model.vision.kind != VISION_NONE && !s->model.vision.present; }
+static bool tower_lora(const struct spec *s) { return tower(s) && s->train.lora.present; }
+static bool tower_data(const struct spec *s) { return tower(s) && s->hw.gpus > 1; }
+static bool tower_torchtitan(const struct spec *s) { return tower(s) && !profiles[s->framework].parts; }
 /* Gradients have the type of what is trained; master copies read them, or a temporary in their own type (optimizer.c). */
 static bool gradients(const struct spec *s)
 {
@@ -64,8 +66,9 @@ static const struct refusal { bool (*when)(const struct spec *s); size_t loc; co
 	{ lora, PLACE(train.lora.loc), "this framework's LoRA" },
 	{ freeze, PLACE(train.loc_freeze), "this framework's frozen parts" },
 	{ quantised, PLACE(train.lora.loc_base), "quantised base weights" },
-	{ lora_fsdp, PLACE(train.lora.loc), "LoRA under FSDP" },
-	{ frozen_fsdp, PLACE(train.loc_freeze), "frozen parts under FSDP" },
+	{ tower_lora, PLACE(train.lora.loc), "LoRA in a vision tower alone" },
+	{ tower_data, PLACE(hw.loc_gpus), "a vision tower alone on several GPUs" },
+	{ tower_torchtitan, PLACE(loc_framework), "this framework's vision towers" },
 	{ gradients, PLACE(prec.loc_gradients), "gradients of another type than the parameters" },
 	{ packed, PLACE(train.loc_packed), "packed sequences" },
 	{ padding, PLACE(train.loc_padding), "padding" },

@@ -282,7 +282,10 @@ static void check_sequence(struct plan_reader *p)
 	else if (par->sequence && !divides(par->tensor, s))
 		diag_error(p->r.d, plan_loc(p, "train.seq_len"), "'train.seq_len' %llu is no multiple of 'parallel.tensor' %llu",
 			   (ull)s, (ull)par->tensor);
-	if (m->family && m->family->position == POS_LEARNED && s > m->positions)
+	if (m->vision.image && !m->vision.present && s != m->positions)
+		diag_error(p->r.d, plan_loc(p, "train.seq_len"), "'train.seq_len' %llu is not the %llu tokens that %s makes of an image",
+			   (ull)s, (ull)m->positions, m->name);
+	else if (m->family && m->family->position == POS_LEARNED && s > m->positions)
 		diag_error(p->r.d, plan_loc(p, "train.seq_len"), "'train.seq_len' %llu exceeds the %llu positions that %s has learned",
 			   (ull)s, (ull)m->positions, m->name);
 }

@@ -145,6 +145,14 @@ static void frozen_middle(struct spec *s, struct recipe *r)
 	s->train.freeze = (struct strings){ middle, COUNT(middle) };
 }
 static void frozen_middle_full(struct spec *s, struct recipe *r) { frozen_middle(s, r); full(s, r); }
+static void adapters_sharded(struct spec *s, struct recipe *r)
+{
+	adapters_full(s, r);
+	s->par.zero = 3;
+	s->par.shard = s->hw.gpus = 8;
+}
+static void frozen_sharded(struct spec *s, struct recipe *r) { frozen_lower(s, r); sharded(s, r); }
+static void frozen_sharded_full(struct spec *s, struct recipe *r) { frozen_middle(s, r); sharded_full(s, r); }
 static void frozen_decoder(struct spec *s, struct recipe *r)
 {
 	static const char *decoder[] = { "decoder" };
@@ -165,7 +173,8 @@ static const struct { const char *name; void (*set)(struct spec *s, struct recip
 	{ "LoRA", adapters }, { "LoRA, full recompute", adapters_full }, { "LoRA, reentrant", adapters_reentrant },
 	{ "LoRA, DDP", adapters_replicated }, { "LoRA in upper layers", adapters_above }, { "lower layers frozen", frozen_lower },
 	{ "layers between frozen", frozen_middle }, { "layers between frozen, recompute", frozen_middle_full },
-	{ "decoder frozen", frozen_decoder },
+	{ "decoder frozen", frozen_decoder }, { "LoRA, FSDP", adapters_sharded },
+	{ "lower layers frozen, FSDP", frozen_sharded }, { "layers between frozen, FSDP", frozen_sharded_full },
 };
 
 /* Deep models by their first layers: enough for a run of dense layers and one of mixtures. */

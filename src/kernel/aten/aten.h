@@ -24,6 +24,7 @@ tensor_id aten_transpose(struct tape *t, tensor_id x, unsigned i, unsigned j);
 tensor_id aten_expand(struct tape *t, tensor_id x, unsigned ndim, const size_ref *dims);    /* same or leading new dims */
 tensor_id aten_slice(struct tape *t, tensor_id x, unsigned dim, size_ref len);
 tensor_id aten_select(struct tape *t, tensor_id x, unsigned dim);            /* one index of a dimension, which goes */
+void aten_unbind(struct tape *t, tensor_id x, tensor_id *out);      /* all indices of the first dimension */
 void aten_split(struct tape *t, tensor_id x, unsigned dim, unsigned n, const size_ref *len, tensor_id *out);
 tensor_id aten_contiguous(struct tape *t, tensor_id x);
 tensor_id aten_clone(struct tape *t, tensor_id x);          /* preserves strides */
@@ -47,6 +48,8 @@ tensor_id aten_pow(struct tape *t, tensor_id x);            /* exponents other t
 tensor_id aten_rsqrt(struct tape *t, tensor_id x);
 tensor_id aten_neg(struct tape *t, tensor_id x);
 tensor_id aten_cast(struct tape *t, tensor_id x, enum dtype dt);   /* x itself when it has that dtype */
+tensor_id aten_mean(struct tape *t, tensor_id x);           /* of all elements */
+tensor_id aten_repeat(struct tape *t, tensor_id x, unsigned ndim, const size_ref *dims);   /* dims: of the result */
 tensor_id aten_mean_last(struct tape *t, tensor_id x);      /* over the last dimension, kept */
 tensor_id aten_sum(struct tape *t, tensor_id x, unsigned dim, bool keep);   /* over one dimension */
 tensor_id aten_sum_to_size(struct tape *t, tensor_id x, tensor_id like);
@@ -86,6 +89,9 @@ tensor_id aten_index_pair(struct tape *t, tensor_id x, tensor_id pair);
 tensor_id aten_index_add_(struct tape *t, tensor_id x, tensor_id index, tensor_id source);   /* in place, rows */
 tensor_id aten_masked_fill_(struct tape *t, tensor_id x, tensor_id mask);   /* in place */
 tensor_id aten_slice_step(struct tape *t, tensor_id x, uint64_t step);      /* of the last dimension */
+
+/* ---- conv.c: a kernel as large as its stride; side: of the result's spatial dimensions */
+tensor_id aten_patches(struct tape *t, tensor_id x, tensor_id weight, tensor_id bias, size_ref side);
 
 /* ---- nn.c */
 tensor_id aten_embedding(struct tape *t, tensor_id weight, tensor_id ids);

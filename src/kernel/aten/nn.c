@@ -85,7 +85,7 @@ static void back_layer_norm(struct tape *t, struct anode *n, const tensor_id *gr
 
 tensor_id aten_layer_norm(struct tape *t, tensor_id x, tensor_id weight, tensor_id bias)
 {
-	x = aten_contiguous(t, aten_autocast_fp32(t, x));
+	x = aten_autocast_fp32(t, x);
 	tensor_id in[3] = { x, weight, bias };
 	size_t nin = weight < 0 ? 1 : bias < 0 ? 2 : 3;
 	struct anode *n = node_begin(t, "NativeLayerNormBackward0", back_layer_norm, in, nin);
@@ -93,10 +93,14 @@ tensor_id aten_layer_norm(struct tape *t, tensor_id x, tensor_id weight, tensor_
 	node_save(t, n, x);
 	node_save(t, n, weight);
 	norm_stat_dims(t, x, &stat);
-	tensor_id y[3] = { tape_like(t, x, (enum dtype)T(t, x)->dtype) };
+	bool whole = tensor_is_contiguous(t, x);
+	struct tensor v = *T(t, x);
+	tensor_id y[4] = { tape_tensor(t, (enum dtype)v.dtype, v.ndim, v.dim) };
 	y[1] = tape_tensor(t, DT_FP32, stat.ndim, stat.dim);
 	y[2] = tape_tensor(t, DT_FP32, stat.ndim, stat.dim);
-	tape_op(t, "native_layer_norm", in, nin, y, 3);
+	if (!whole)                    /* layer_norm_kernel.cu: expect_contiguous() */
+		y[3] = tape_workspace(t, (enum dtype)v.dtype, tensor_numel(t, x));
+	tape_op(t, "native_layer_norm", in, nin, y, whole ? 3 : 4);
 	node_save(t, n, y[1]);
 	node_save(t, n, y[2]);
 	node_end(t, n, y, 1);

@@ -305,6 +305,30 @@ static void back_mean(struct tape *t, struct anode *n, const tensor_id *grad, te
 	out[0] = unary(t, "div", e);
 }
 
+tensor_id aten_mean(struct tape *t, tensor_id x)
+{
+	struct anode *n = node_begin(t, "MeanBackward0", back_mean, &x, 1);
+	tensor_id z = tape_scalar(t, (enum dtype)T(t, x)->dtype);
+	tape_op1(t, "mean", x, NO_TENSOR, z);
+	node_end(t, n, &z, 1);
+	return z;
+}
+
+/* repeat_backward: sums over the repetitions */
+static void back_repeat(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	out[0] = aten_sum_to_size(t, grad[0], n->in[0]);
+}
+
+tensor_id aten_repeat(struct tape *t, tensor_id x, unsigned ndim, const size_ref *dims)
+{
+	struct anode *n = node_begin(t, "RepeatBackward0", back_repeat, &x, 1);
+	tensor_id y = tape_tensor(t, (enum dtype)T(t, x)->dtype, ndim, dims);
+	tape_op1(t, "repeat", x, NO_TENSOR, y);
+	node_end(t, n, &y, 1);
+	return y;
+}
+
 tensor_id aten_mean_last(struct tape *t, tensor_id x)
 {
 	struct anode *n = node_begin(t, "MeanBackward1", back_mean, &x, 1);

@@ -226,18 +226,23 @@ static void back_select(struct tape *t, struct anode *n, const tensor_id *grad, 
 	out[0] = full_like_input(t, n, "select_backward", grad[0]);
 }
 
-/* x[..., i, ...]: the dimension goes */
-tensor_id aten_select(struct tape *t, tensor_id x, unsigned dim)
+static tensor_id without_dim(struct tape *t, tensor_id x, unsigned dim)
 {
-	struct anode *n = node_begin(t, "SelectBackward0", back_select, &x, 1);
 	struct tensor v = *T(t, x);
 	v.ndim--;
 	for (unsigned i = dim; i < v.ndim; i++) {
 		v.dim[i] = v.dim[i + 1];
 		v.stride[i] = v.stride[i + 1];
 	}
-	tensor_id y = make_view(t, x, v.ndim, v.dim, v.stride);
-	T(t, y)->param = v.param;      /* where a parameter is gathered anew, its slices are too */
+	return make_view(t, x, v.ndim, v.dim, v.stride);
+}
+
+/* x[..., i, ...]: the dimension goes */
+tensor_id aten_select(struct tape *t, tensor_id x, unsigned dim)
+{
+	struct anode *n = node_begin(t, "SelectBackward0", back_select, &x, 1);
+	tensor_id y = without_dim(t, x, dim);
+	T(t, y)->param = T(t, x)->param;      /* where a parameter is gathered anew, its slices are too */
 	node_end(t, n, &y, 1);
 	return y;
 }
@@ -263,6 +268,22 @@ tensor_id aten_slice(struct tape *t, tensor_id x, unsigned dim, size_ref len)
 	tensor_id y = narrow(t, x, dim, len);
 	node_end(t, n, &y, 1);
 	return y;
+}
+
+/* unbind_backward: stack */
+static void back_unbind(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	out[0] = tape_tensor(t, (enum dtype)T(t, n->in[0])->dtype, T(t, n->in[0])->ndim, T(t, n->in[0])->dim);
+	tape_op(t, "stack", grad, n->nout, out, 1);
+}
+
+void aten_unbind(struct tape *t, tensor_id x, tensor_id *out)
+{
+	struct anode *n = node_begin(t, "UnbindBackward0", back_unbind, &x, 1);
+	size_t nout = (size_t)T(t, x)->dim[0]->value;
+	for (size_t i = 0; i < nout; i++)
+		out[i] = without_dim(t, x, 0);
+	node_end(t, n, out, nout);
 }
 
 /* split_with_sizes_backward: one cat of the gradients; a missing one is made of zeros first. */
