@@ -180,14 +180,14 @@ static const struct { const char *name; void (*set)(struct spec *s, struct recip
 /* Deep models by their first layers: enough for a run of dense layers and one of mixtures. */
 static const struct { const char *name; uint64_t layers; } cut[] = {
 	{ "mixtral-8x7b", 9 }, { "qwen3-30b-a3b", 9 }, { "olmoe-1b-7b", 9 }, { "deepseek-v3", 11 },
-	{ "moonlight-16b-a3b", 9 }, { "kimi-k2", 9 }, { "glm-4.5", 11 }, { "qwen1.5-moe-a2.7b", 9 }, { "deepseek-v2", 9 },
+	{ "moonlight-16b-a3b", 9 }, { "kimi-k2", 9 }, { "glm-4.5", 11 }, { "qwen1.5-moe-a2.7b", 9 }, { "deepseek-v2-lite", 9 },
 };
 
 static const char *const models[] = {
 	"llama-3-8b", "llama-3.2-1b", "qwen2.5-0.5b", "qwen3-8b", "gemma-2-2b", "gemma-3-1b", "phi-3-mini-4k",
 	"olmo-2-7b", "mistral-7b-v0.1", "gpt2", "pythia-6.9b", "falcon-7b", "falcon-40b",
 	"bloom-560m", "gpt-j-6b", "mixtral-8x7b", "qwen3-30b-a3b", "olmoe-1b-7b", "deepseek-v3", "moonlight-16b-a3b",
-	"kimi-k2", "glm-4.5", "qwen1.5-moe-a2.7b", "deepseek-v2",
+	"kimi-k2", "glm-4.5", "qwen1.5-moe-a2.7b", "deepseek-v2-lite",
 };
 
 static void cut_layers(struct model *m)
