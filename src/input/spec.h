@@ -40,7 +40,7 @@ struct vision {
 	uint64_t depth, hidden, heads, ffn, patch, image, merge, temporal, out_hidden, channels;
 	uint64_t positions;            /* rows of the position table; 0: rotary only */
 	uint64_t deepstack;            /* layers whose output has a merger of its own */
-	const uint8_t *deep;           /* tower alone, per layer: 1 = has one */
+	const uint8_t *deep;           /* Qwen3-VL's tower alone, per layer: 1 = has one */
 	uint64_t window, full_blocks;  /* window attention: pixels; blocks with full attention; 0: all full */
 	bool gated, rms, bias, qk_norm, head;    /* bias: of q, k and v; head: attention pooling head (SigLIP) */
 };

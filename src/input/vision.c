@@ -276,7 +276,8 @@ bool tower_from_node(struct arena *a, struct diag *d, const struct node *n, bool
 	if (diag_count(d, SEV_ERROR) > errors)
 		return false;
 	read_act(d, n, m);
-	read_deepstack(a, d, n, v);
+	if (v->kind == VISION_QWEN3)
+		read_deepstack(a, d, n, v);
 	node_real(d, n, "attention_dropout", 0, 1, &m->dropout_attn);
 	m->hidden = v->hidden;
 	m->ffn = v->ffn;

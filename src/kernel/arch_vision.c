@@ -6,13 +6,13 @@
  * Source: transformers 5.12.1 models/clip, models/siglip. */
 #include "kernel/rows.h"
 
-static tensor_id outer_norm(struct build *b, const char *name, tensor_id x)
+tensor_id emit_outer_norm(struct build *b, const char *name, tensor_id x)
 {
 	return emit_norm(b, name, x, outer_param(b, arena_printf(b->a, "%s.weight", name)),
 			 outer_param(b, arena_printf(b->a, "%s.bias", name)));
 }
 
-static tensor_id outer_linear(struct build *b, const char *name, tensor_id x)
+tensor_id emit_outer_linear(struct build *b, const char *name, tensor_id x)
 {
 	label(b, name);
 	return aten_linear(b->t, x, outer_param(b, arena_printf(b->a, "%s.weight", name)),
@@ -102,7 +102,7 @@ static tensor_id layer(struct layer *l, tensor_id x)
 
 /* ---- the loss: (hidden.float() ** 2).mean(); then the model's output goes */
 
-static tensor_id square_loss(struct build *b, tensor_id hidden)
+tensor_id emit_square_loss(struct build *b, tensor_id hidden)
 {
 	struct tape *t = b->t;
 	label(b, "loss");
@@ -127,9 +127,9 @@ static tensor_id clip_model(struct build *b, run_layers_fn *run_layers)
 	tensor_id joined = aten_cat(t, class, rows, 1);
 	tensor_id embedded = add_positions(b, joined);
 	tape_holdv(t, (tensor_id[]){ joined, whole }, 2);
-	tensor_id x = outer_norm(b, "pre_layrnorm", embedded);
+	tensor_id x = emit_outer_norm(b, "pre_layrnorm", embedded);
 	tensor_id y = run_layers(b, x);
-	*VEC_PUSH(b->a, &b->results) = outer_norm(b, "post_layernorm", aten_select(t, y, 1));
+	*VEC_PUSH(b->a, &b->results) = emit_outer_norm(b, "post_layernorm", aten_select(t, y, 1));
 	tape_hold(t, x);
 	return y;
 }
@@ -155,7 +155,7 @@ static tensor_id probe_attention(struct build *b, tensor_id probe, tensor_id row
 	tensor_id scaled = aten_mul_scalar(t, query);
 	tensor_id p = aten_softmax(t, aten_bmm(t, scaled, aten_transpose(t, kv[0], 1, 2)), (enum dtype)T(t, scaled)->dtype);
 	tensor_id o = aten_reshape(t, aten_transpose(t, aten_bmm(t, p, kv[1]), 0, 1), 2, SHAPE(b->B, h));
-	tensor_id y = outer_linear(b, "head.attention.out_proj", o);
+	tensor_id y = emit_outer_linear(b, "head.attention.out_proj", o);
 	tensor_id mean = aten_new(t, "mean", (enum dtype)T(t, p)->dtype, 3, SHAPE(b->B, one, b->S), p, NO_TENSOR);
 	tape_holdv(t, (tensor_id[]){ mean, q }, 2);
 	return aten_reshape(t, y, 3, SHAPE(b->B, one, h));
@@ -169,8 +169,9 @@ static tensor_id pooling_head(struct build *b, tensor_id rows)
 	label(b, "pooling head");
 	tensor_id probe = aten_repeat(t, outer_param(b, "head.probe"), 3, SHAPE(b->B, one, b->d.h));
 	tensor_id x = probe_attention(b, probe, rows);
-	tensor_id up = outer_linear(b, "head.mlp.fc1", outer_norm(b, "head.layernorm", x));
-	tensor_id down = outer_linear(b, "head.mlp.fc2", emit_act(b, up));
+	tensor_id h = emit_outer_norm(b, "head.layernorm", x);
+	tensor_id down = emit_outer_linear(b, "head.mlp.fc2", emit_act(b, emit_outer_linear(b, "head.mlp.fc1", h)));
+	tape_hold(t, h);
 	return aten_add(t, x, down);
 }
 
@@ -180,7 +181,7 @@ static tensor_id siglip_model(struct build *b, run_layers_fn *run_layers)
 	tensor_id embedded = add_positions(b, rows);
 	tape_hold(b->t, whole);
 	tensor_id x = run_layers(b, embedded);
-	tensor_id y = outer_norm(b, "post_layernorm", x);
+	tensor_id y = emit_outer_norm(b, "post_layernorm", x);
 	if (b->m->vision.head)
 		*VEC_PUSH(b->a, &b->results) = pooling_head(b, y);
 	tape_hold(b->t, embedded);
@@ -188,8 +189,8 @@ static tensor_id siglip_model(struct build *b, run_layers_fn *run_layers)
 }
 
 const struct arch arch_clip = {
-	.model = clip_model, .layer = layer, .buffers = buffers, .batch = image_batch, .loss = square_loss,
+	.model = clip_model, .layer = layer, .buffers = buffers, .batch = image_batch, .loss = emit_square_loss,
 };
 const struct arch arch_siglip = {
-	.model = siglip_model, .layer = layer, .buffers = buffers, .batch = image_batch, .loss = square_loss,
+	.model = siglip_model, .layer = layer, .buffers = buffers, .batch = image_batch, .loss = emit_square_loss,
 };

@@ -58,7 +58,8 @@ struct build {
 	size_ref rotary;                       /* rotated part of a head */
 	tensor_id embed_scale;                 /* buffer; NO_TENSOR: none */
 	enum dtype dtype;                      /* of parameters as layers read them */
-	tensor_id pixels, patch_ids;           /* vision towers: the batch, the buffer of positions */
+	tensor_id pixels, patch_ids;           /* vision towers: the batch, the positions of its patches */
+	tensor_id corners, corner_weights, image_ends, inv_freq;       /* Qwen3-VL's */
 	VEC(tensor_id) results;                /* theirs besides the hidden states */
 	struct param_range outer[2];           /* parameters outside the layers: before and after them */
 	struct layer *layers; size_t nlayer;   /* instances */
@@ -140,7 +141,7 @@ struct arch {
 	void (*after_layer)(struct layer *l, tensor_id x);
 	tensor_id (*loss)(struct build *b, tensor_id hidden);
 };
-extern const struct arch arch_bloom, arch_falcon, arch_gpt2, arch_gptj, arch_neox, arch_phi, arch_clip, arch_siglip;
+extern const struct arch arch_bloom, arch_falcon, arch_gpt2, arch_gptj, arch_neox, arch_phi, arch_clip, arch_siglip, arch_qwen3_tower;
 const struct arch *arch_of(const struct model *m);                                  /* NULL: no emitters for this class */
 void embedding_hook(struct build *b, tensor_id x);     /* decoder.c: the model's input embeddings have returned x */
 tensor_id emit_layer(void *layer, tensor_id x);
@@ -148,6 +149,9 @@ tensor_id emit_model(struct build *b, run_layers_fn *run_layers);
 /* A persistent buffer of the model, `copies` like ones (load.c). */
 tensor_id add_buffer(struct build *b, const char *name, enum dtype dt, unsigned ndim, const size_ref *dims, uint64_t copies);
 tensor_id add_input(struct build *b, const char *name, enum dtype dt, unsigned ndim, const size_ref *dims);   /* load.c: of the batch */
+tensor_id emit_outer_norm(struct build *b, const char *name, tensor_id x);            /* arch_vision.c: modules outside the layers */
+tensor_id emit_outer_linear(struct build *b, const char *name, tensor_id x);
+tensor_id emit_square_loss(struct build *b, tensor_id hidden);                       /* arch_vision.c */
 tensor_id emit_head_loss(struct build *b, tensor_id hidden);                        /* loss.c -> loss */
 
 /* Names the storages made from here on. */

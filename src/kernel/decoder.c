@@ -166,6 +166,7 @@ static const struct arch *const archs[LAYOUT_N] = {
 	[LAYOUT_LLAMA] = &arch_llama, [LAYOUT_GPT2] = &arch_gpt2, [LAYOUT_NEOX] = &arch_neox,
 	[LAYOUT_BLOOM] = &arch_bloom, [LAYOUT_FALCON] = &arch_falcon, [LAYOUT_GPTJ] = &arch_gptj,
 	[LAYOUT_PHI] = &arch_phi, [LAYOUT_CLIP] = &arch_clip, [LAYOUT_SIGLIP] = &arch_siglip,
+	[LAYOUT_QWEN3_TOWER] = &arch_qwen3_tower,
 };
 
 const struct arch *arch_of(const struct model *m)

@@ -187,8 +187,8 @@ static bool has_grads(const struct anode *n)
 
 static void run_node(struct tape *t, size_t i)
 {
-	tensor_id out[NODE_IN] = { NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR };
 	struct anode *n = &t->nodes.v[i];
+	tensor_id *out;
 	enter_scope(t, n->scope);
 	if (n->on_grad && has_grads(n))
 		n->on_grad(t->hooks.ctx);
@@ -197,6 +197,8 @@ static void run_node(struct tape *t, size_t i)
 	if (!take_grads(t, n))
 		return;
 	size_t ops = t->g->ops.n;
+	out = NEWN(t->a, tensor_id, n->nin);
+	memset(out, 0xff, sizeof *out * n->nin);       /* NO_TENSOR */
 	t->mode = TAPE_NOGRAD;
 	t->label = n->label;
 	t->rule = n->rule;

@@ -20,7 +20,8 @@ static uint64_t layer_kind(const struct build *b, uint64_t i)
 	uint64_t kind = b->m->sliding && b->m->sliding[i];
 	kind |= (b->m->moe && b->m->moe[i] ? 2u : 0u);
 	kind |= recipe_checkpoints(&b->recipe, i) ? 4u : 0u;
-	return kind | (b->frozen ? b->frozen[i] << 3 : 0);
+	kind |= b->m->vision.deep && b->m->vision.deep[i] ? 8u : 0u;
+	return kind | (b->frozen ? b->frozen[i] << 4 : 0);
 }
 
 /* How many times the pattern of `period` kinds that starts at layer i occurs in a row. */

@@ -119,7 +119,7 @@ static void back_liger_layer(struct tape *t, struct anode *n, const tensor_id *g
 	w[2] = out[0] = tape_like(t, dy, (enum dtype)T(t, n->in[0])->dtype);
 	tape_op(t, "liger_layer_norm_backward", r, 5, w, 3);
 	for (int i = 0; i < 2; i++)
-		if (n->nin > 1 + i)
+		if (n->nin > 1u + (unsigned)i)
 			out[1 + i] = sum_partials(t, w[i], weight);
 }
 

@@ -160,9 +160,10 @@ struct anode *node_begin(struct tape *t, const char *name, back_fn *back, const 
 	if (!any || t->mode == TAPE_NOGRAD || t->stopped)
 		return NULL;
 	struct anode *n = t->mode == TAPE_RECOMPUTE ? &t->sink : VEC_PUSH(t->a, &t->nodes);
-	*n = (struct anode){ .name = name, .back = back, .nin = (uint8_t)nin, .scope = t->scope, .label = t->label, .rule = t->rule,
+	*n = (struct anode){ .name = name, .back = back, .nin = (uint32_t)nin, .scope = t->scope, .label = t->label, .rule = t->rule,
 		.region = t->mode == TAPE_REGION ? t->region : -1 };
-	assert(nin <= NODE_IN);
+	n->in = NEWN(t->a, tensor_id, nin);
+	n->want = NEWN(t->a, bool, nin);
 	for (size_t i = 0; i < nin; i++) {
 		n->in[i] = in[i];
 		n->want[i] = needs_grad(t, in[i]);

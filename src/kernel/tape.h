@@ -13,7 +13,7 @@
 
 #include "graph/graph.h"
 
-enum { NODE_IN = 4, NODE_SAVED = 8 };
+enum { NODE_SAVED = 8 };
 
 struct tape;
 struct anode;
@@ -25,16 +25,16 @@ struct anode {
 	const char *name;
 	const char *label, *rule;      /* of the forward op; what its backward makes is named after it */
 	back_fn *back;
-	tensor_id in[NODE_IN];         /* inputs, for their shapes and edges; not kept alive */
-	bool want[NODE_IN];            /* input needs a gradient */
+	tensor_id *in;                 /* inputs, for their shapes and edges; not kept alive */
+	bool *want;                    /* input needs a gradient */
 	tensor_id saved[NODE_SAVED];   /* kept alive until the node has run */
 	tensor_id *buf;                /* gradients of the nout outputs, as they arrive */
 	uint64_t iarg[4];              /* what the node remembers besides tensors */
 	const size_ref *dims;
 	int32_t region, scope;         /* checkpoint region (-1: none); layer scope */
 	uint16_t deps;                 /* consumers that still owe a gradient */
-	uint32_t nout;
-	uint8_t nin, nsaved;
+	uint32_t nin, nout;
+	uint8_t nsaved;
 	bool ready, reachable;
 	void (*on_grad)(void *ctx);    /* runs first, when a gradient has arrived; NULL: none */
 };

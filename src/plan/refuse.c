@@ -10,6 +10,7 @@
 #include "opt/opt.h"
 
 #define PLACE(m) offsetof(struct spec, m)
+enum { MAX_IMAGES = 256 };             /* each has ops of its own in the graph */
 enum { MAX_LOOP = 1024 };              /* experts: every turn is in the graph */
 
 static bool framework(const struct spec *s) { return !profiles[s->framework].modelled; }
@@ -37,6 +38,7 @@ static bool quantised(const struct spec *s) { return s->train.lora.present && s-
 static bool tower(const struct spec *s) { return s->model.vision.kind != VISION_NONE && !s->model.vision.present; }
 static bool tower_lora(const struct spec *s) { return tower(s) && s->train.lora.present; }
 static bool tower_data(const struct spec *s) { return tower(s) && s->hw.gpus > 1; }
+static bool tower_images(const struct spec *s) { return s->model.vision.deep && s->train.micro_batch > MAX_IMAGES; }
 static bool tower_torchtitan(const struct spec *s) { return tower(s) && !profiles[s->framework].parts; }
 /* Gradients have the type of what is trained; master copies read them, or a temporary in their own type (optimizer.c). */
 static bool gradients(const struct spec *s)
@@ -68,6 +70,7 @@ static const struct refusal { bool (*when)(const struct spec *s); size_t loc; co
 	{ quantised, PLACE(train.lora.loc_base), "quantised base weights" },
 	{ tower_lora, PLACE(train.lora.loc), "LoRA in a vision tower alone" },
 	{ tower_data, PLACE(hw.loc_gpus), "a vision tower alone on several GPUs" },
+	{ tower_images, PLACE(train.loc), "more than 256 images in a micro-batch, attended one by one" },
 	{ tower_torchtitan, PLACE(loc_framework), "this framework's vision towers" },
 	{ gradients, PLACE(prec.loc_gradients), "gradients of another type than the parameters" },
 	{ packed, PLACE(train.loc_packed), "packed sequences" },

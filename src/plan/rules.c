@@ -282,6 +282,9 @@ static void check_sequence(struct plan_reader *p)
 	else if (par->sequence && !divides(par->tensor, s))
 		diag_error(p->r.d, plan_loc(p, "train.seq_len"), "'train.seq_len' %llu is no multiple of 'parallel.tensor' %llu",
 			   (ull)s, (ull)par->tensor);
+	if (m->vision.deep && s % (m->vision.merge * m->vision.merge))
+		diag_error(p->r.d, plan_loc(p, "train.seq_len"), "'train.seq_len' %llu is no multiple of the %llu patches that %s merges",
+			   (ull)s, (ull)(m->vision.merge * m->vision.merge), m->name);
 	if (m->vision.image && !m->vision.present && s != m->positions)
 		diag_error(p->r.d, plan_loc(p, "train.seq_len"), "'train.seq_len' %llu is not the %llu tokens that %s makes of an image",
 			   (ull)s, (ull)m->positions, m->name);

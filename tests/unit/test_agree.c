@@ -32,7 +32,8 @@ static bool load_model(struct arena *a, const char *name, struct model *out)
 {
 	const char *root = getenv("MEMPLAN_DATA");
 	struct diag *d = diag_new(a);
-	const struct node *n = node_read(a, d, arena_printf(a, "%s/models/%s.yaml", root ? root : ".", name));
+	const char *dir = strstr(name, "-tower") ? "tests/configs" : "models", *end = strstr(name, "-tower") ? "json" : "yaml";
+	const struct node *n = node_read(a, d, arena_printf(a, "%s/%s/%s.%s", root ? root : ".", dir, name, end));
 	if (n && model_from_node(a, d, n, name, out))
 		return true;
 	diag_print(d, stdout);
@@ -160,21 +161,27 @@ static void frozen_decoder(struct spec *s, struct recipe *r)
 	s->train.freeze = (struct strings){ decoder, COUNT(decoder) };
 }
 
-static const struct { const char *name; void (*set)(struct spec *s, struct recipe *r); } variations[] = {
+struct variation { const char *name; void (*set)(struct spec *s, struct recipe *r); };
+static const struct variation variations[] = {
 	{ "plain", plain }, { "full recompute", full }, { "reentrant recompute", reentrant },
 	{ "recompute of some layers", some }, { "recompute of every second layer", second },
-	{ "selective recompute", selective }, { "chunked loss", chunked }, { "gradient accumulation", accumulate },
-	{ "gradients zeroed in place", zeroed }, { "autocast", autocast }, { "FSDP", sharded },
-	{ "FSDP, recompute, accumulation", sharded_full }, { "FSDP without resharding", sharded_kept },
-	{ "FSDP, embedding and head apart", wrapped }, { "the same, recompute, accumulation", wrapped_full },
-	{ "the same, reentrant", wrapped_reentrant }, { "the same, chunked loss", wrapped_chunked },
-	{ "the same without resharding", wrapped_kept }, { "the same, all resharded, prefetch", wrapped_always },
-	{ "DDP", replicated },
-	{ "LoRA", adapters }, { "LoRA, full recompute", adapters_full }, { "LoRA, reentrant", adapters_reentrant },
-	{ "LoRA, DDP", adapters_replicated }, { "LoRA in upper layers", adapters_above }, { "lower layers frozen", frozen_lower },
-	{ "layers between frozen", frozen_middle }, { "layers between frozen, recompute", frozen_middle_full },
+	{ "selective recompute", selective }, { "gradient accumulation", accumulate },
+	{ "gradients zeroed in place", zeroed }, { "autocast", autocast },
+	{ "lower layers frozen", frozen_lower }, { "layers between frozen", frozen_middle },
+	{ "layers between frozen, recompute", frozen_middle_full },
+};
+/* Not of vision towers alone. */
+static const struct variation text_variations[] = {
+	{ "chunked loss", chunked }, { "FSDP", sharded }, { "FSDP, recompute, accumulation", sharded_full },
+	{ "FSDP without resharding", sharded_kept }, { "FSDP, embedding and head apart", wrapped },
+	{ "the same, recompute, accumulation", wrapped_full }, { "the same, reentrant", wrapped_reentrant },
+	{ "the same, chunked loss", wrapped_chunked }, { "the same without resharding", wrapped_kept },
+	{ "the same, all resharded, prefetch", wrapped_always }, { "DDP", replicated }, { "LoRA", adapters },
+	{ "LoRA, full recompute", adapters_full }, { "LoRA, reentrant", adapters_reentrant },
+	{ "LoRA, DDP", adapters_replicated }, { "LoRA in upper layers", adapters_above },
 	{ "decoder frozen", frozen_decoder }, { "LoRA, FSDP", adapters_sharded },
-	{ "lower layers frozen, FSDP", frozen_sharded }, { "layers between frozen, FSDP", frozen_sharded_full },
+	{ "lower layers frozen, FSDP", frozen_sharded },
+	{ "layers between frozen, FSDP", frozen_sharded_full },
 };
 
 /* Deep models by their first layers: enough for a run of dense layers and one of mixtures. */
@@ -188,6 +195,7 @@ static const char *const models[] = {
 	"olmo-2-7b", "mistral-7b-v0.1", "gpt2", "pythia-6.9b", "falcon-7b", "falcon-40b",
 	"bloom-560m", "gpt-j-6b", "mixtral-8x7b", "qwen3-30b-a3b", "olmoe-1b-7b", "deepseek-v3", "moonlight-16b-a3b",
 	"kimi-k2", "glm-4.5", "qwen1.5-moe-a2.7b", "deepseek-v2-lite",
+	"clip-vit-large-patch14-tower", "siglip-so400m-patch14-384-tower", "qwen3-vl-8b-tower",
 };
 
 static void cut_layers(struct model *m)
@@ -206,7 +214,7 @@ static struct spec base_spec(const struct model *m)
 	s.prec.params = s.prec.compute = s.prec.gradients = s.prec.master = s.prec.optimizer = DT_BF16;
 	s.prec.reduce = DT_FP32;
 	s.train.micro_batch = s.train.grad_accum = 1;
-	s.train.seq_len = 512;
+	s.train.seq_len = m->vision.image ? m->positions : 512;
 	s.train.zero_grad_to_none = s.train.separate_labels = true;
 	return s;
 }
@@ -226,6 +234,18 @@ static void compare_rows(struct arena *perm, struct arena *scratch, const struct
 		}
 }
 
+static void compare_variations(struct arena *perm, struct arena *scratch, const struct model *m,
+			       const struct variation *v, size_t n)
+{
+	for (size_t k = 0; k < n; k++) {
+		struct spec s = base_spec(m);
+		struct recipe r = { .checkpoint = CKPT_NONE };
+		arena_reset(scratch);
+		v[k].set(&s, &r);
+		compare(scratch, arena_printf(perm, "%s, %s", m->name, v[k].name), &s, r);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct arena *perm = arena_new(), *scratch = arena_new();
@@ -241,13 +261,9 @@ int main(int argc, char **argv)
 			continue;
 		cut_layers(m);
 		compare_rows(perm, scratch, m);
-		for (size_t k = 0; k < COUNT(variations); k++) {
-			struct spec s = base_spec(m);
-			struct recipe r = { .checkpoint = CKPT_NONE };
-			arena_reset(scratch);
-			variations[k].set(&s, &r);
-			compare(scratch, arena_printf(perm, "%s, %s", models[i], variations[k].name), &s, r);
-		}
+		compare_variations(perm, scratch, m, variations, COUNT(variations));
+		if (m->vocab > 0)
+			compare_variations(perm, scratch, m, text_variations, COUNT(text_variations));
 	}
 	printf("%d checks, %d failures\n", checks, failures);
 	arena_free(perm);

@@ -205,6 +205,8 @@ static void configs(void)
 		{ "llama-3-8b", 8030261248 }, { "qwen2.5-7b", 7615616512 }, { "gemma-2-2b", 2614341888 },
 		{ "gpt2", 124439808 }, { "mixtral-8x7b", 46702792704 }, { "deepseek-v3", 671026404352 },
 		{ "qwen2.5-vl-7b", 8292166656 }, { "gemma-3-4b", 4300079472 }, { "internvl3-8b", 7944373760 },
+		{ "clip-vit-large-patch14-tower", 303179776 }, { "siglip-so400m-patch14-384-tower", 428225600 },
+		{ "qwen3-vl-8b-tower", 576388336 },
 	};
 	struct arena *a = arena_new();
 	for (size_t i = 0; i < COUNT(files); i++) {

@@ -29,6 +29,7 @@ void aten_split(struct tape *t, tensor_id x, unsigned dim, unsigned n, const siz
 tensor_id aten_contiguous(struct tape *t, tensor_id x);
 tensor_id aten_clone(struct tape *t, tensor_id x);          /* preserves strides */
 tensor_id aten_cat(struct tape *t, tensor_id x, tensor_id y, unsigned dim);
+tensor_id aten_cat_list(struct tape *t, const tensor_id *x, size_t nx, unsigned dim);
 tensor_id aten_stack_last(struct tape *t, tensor_id x, tensor_id y);         /* along a new last dimension */
 tensor_id aten_pad_last(struct tape *t, tensor_id x, uint64_t multiple);   /* last dimension up to a multiple; x itself when it is one */
 tensor_id aten_detach(struct tape *t, tensor_id x);
@@ -50,6 +51,7 @@ tensor_id aten_neg(struct tape *t, tensor_id x);
 tensor_id aten_cast(struct tape *t, tensor_id x, enum dtype dt);   /* x itself when it has that dtype */
 tensor_id aten_mean(struct tape *t, tensor_id x);           /* of all elements */
 tensor_id aten_repeat(struct tape *t, tensor_id x, unsigned ndim, const size_ref *dims);   /* dims: of the result */
+tensor_id aten_sum_first(struct tape *t, tensor_id x);      /* over the first dimension, which goes */
 tensor_id aten_mean_last(struct tape *t, tensor_id x);      /* over the last dimension, kept */
 tensor_id aten_sum(struct tape *t, tensor_id x, unsigned dim, bool keep);   /* over one dimension */
 tensor_id aten_sum_to_size(struct tape *t, tensor_id x, tensor_id like);

@@ -314,6 +314,23 @@ tensor_id aten_mean(struct tape *t, tensor_id x)
 	return z;
 }
 
+/* sum_backward: the gradient expanded */
+static void back_sum_first(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
+{
+	struct tensor v = *T(t, n->in[0]);
+	out[0] = aten_expand(t, grad[0], v.ndim, v.dim);
+}
+
+tensor_id aten_sum_first(struct tape *t, tensor_id x)
+{
+	struct anode *n = node_begin(t, "SumBackward1", back_sum_first, &x, 1);
+	struct tensor v = *T(t, x);
+	tensor_id z = tape_tensor(t, (enum dtype)v.dtype, v.ndim - 1u, v.dim + 1);
+	tape_op1(t, "sum", x, NO_TENSOR, z);
+	node_end(t, n, &z, 1);
+	return z;
+}
+
 /* repeat_backward: sums over the repetitions */
 static void back_repeat(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {

@@ -345,23 +345,28 @@ tensor_id aten_clone(struct tape *t, tensor_id x)
 static void back_cat(struct tape *t, struct anode *n, const tensor_id *grad, tensor_id *out)
 {
 	unsigned dim = (unsigned)n->iarg[0];
-	for (unsigned i = 0; i < 2; i++)
+	for (size_t i = 0; i < n->nin; i++)
 		if (n->want[i])
 			out[i] = narrow(t, grad[0], dim, T(t, n->in[i])->dim[dim]);
 }
 
-tensor_id aten_cat(struct tape *t, tensor_id x, tensor_id y, unsigned dim)
+tensor_id aten_cat_list(struct tape *t, const tensor_id *x, size_t nx, unsigned dim)
 {
-	tensor_id in[2] = { x, y };
-	struct anode *n = node_begin(t, "CatBackward0", back_cat, in, 2);
-	struct tensor v = *T(t, x);
-	v.dim[dim] = size_add(t->a, v.dim[dim], T(t, y)->dim[dim]);
+	struct anode *n = node_begin(t, "CatBackward0", back_cat, x, nx);
+	struct tensor v = *T(t, x[0]);
+	for (size_t i = 1; i < nx; i++)
+		v.dim[dim] = size_add(t->a, v.dim[dim], T(t, x[i])->dim[dim]);
 	if (n)
 		n->iarg[0] = dim;
 	tensor_id z = tape_tensor(t, (enum dtype)v.dtype, v.ndim, v.dim);
-	tape_op(t, "cat", in, 2, &z, 1);
+	tape_op(t, "cat", x, nx, &z, 1);
 	node_end(t, n, &z, 1);
 	return z;
+}
+
+tensor_id aten_cat(struct tape *t, tensor_id x, tensor_id y, unsigned dim)
+{
+	return aten_cat_list(t, (tensor_id[]){ x, y }, 2, dim);
 }
 
 /* stack_tensors_backward: views of the gradient */
