@@ -254,7 +254,7 @@ static void read_deepstack(struct arena *a, struct diag *d, const struct node *n
 	bool given = node_seq(d, n, "deepstack_visual_indexes", &list);
 	size_t count = given ? list->n : v->deepstack;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t at = given ? 0 : default_deepstack[i];
+		uint64_t at = given || i >= COUNT(default_deepstack) ? 0 : default_deepstack[i];
 		if (given && !value_uint(d, list->items[i], "deepstack_visual_indexes", 0, 1 << 16, &at))
 			continue;
 		if (at < v->depth)

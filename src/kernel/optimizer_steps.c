@@ -144,7 +144,7 @@ void step_adam8bit(struct optimizing *s)
 	size_ref n = size_const(s->b->a, MAP);
 	for (int i = 0; s->first && i < 2; i++) {
 		int32_t id = graph_storage(s->b->g, "quantisation map", CLASS_OPTIMIZER, PLACE_GPU, DT_FP32,
-					   size_const(s->b->a, MAP * dtypes[DT_FP32].bytes));
+					   size_mulc(s->b->a, n, dtypes[DT_FP32].bytes));
 		tensor_id map = graph_tensor(s->b->g, id, DT_FP32, 1, &n);
 		tape_op1(s->t, "to", NO_TENSOR, NO_TENSOR, map);
 	}

@@ -4,6 +4,7 @@
  * block is traced once; the program tree says how often it runs. */
 #include "kernel/step.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "kernel/data_parallel.h"
@@ -14,10 +15,10 @@
 static void block(struct build *b, const char *name, enum window w, const struct layer *l)
 {
 	if (l && l->times > 1)
-		name = arena_printf(b->a, "layers %llu-%llu %s", (unsigned long long)l->index,
-				    (unsigned long long)(l->index + l->period * (l->times - 1)), name);
+		name = arena_printf(b->a, "layers %" PRIu64 "-%" PRIu64 " %s", l->index,
+				    l->index + l->period * (l->times - 1), name);
 	else if (l)
-		name = arena_printf(b->a, "layer %llu %s", (unsigned long long)l->index, name);
+		name = arena_printf(b->a, "layer %" PRIu64 " %s", l->index, name);
 	uint32_t id = graph_block(b->g, name, w);
 	struct block *bl = &b->g->blocks.v[id];
 	bl->layer = l ? (int32_t)l->index : -1;
