@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PER_SEVERITY = 20, SHOWN = 110, BEFORE = 60 };
+enum { MAX_PER_SEVERITY = 20, SHOWN = 110, BEFORE = 60, LONGEST = 2000 };
 
 struct message {
 	struct loc loc;
@@ -254,7 +254,9 @@ static void put_message(FILE *f, const struct message *m)
 	fputs(l->src ? l->src->name : "memplan", f);
 	if (l->src && l->line > 0 && !l->src->bare)
 		fprintf(f, ":%d:%d", l->line, l->col);
-	fprintf(f, ": %s: %s\n", what, m->text);
+	fprintf(f, ": %s: ", what);
+	put_line(f, m->text, strlen(m->text) < LONGEST ? strlen(m->text) : LONGEST);
+	putc('\n', f);
 	put_excerpt(f, m);
 }
 

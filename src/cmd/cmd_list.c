@@ -39,7 +39,7 @@ static const struct column model_columns[] = {
 static void list_models(struct listing *l)
 {
 	size_t n;
-	const char *const *names = data_names(l->a, DATA_MODEL, &n);
+	const char *const *names = data_names(l->a, l->d, DATA_MODEL, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct node *config = node_read(l->a, l->d, data_path(l->a, DATA_MODEL, names[i]));
@@ -61,7 +61,7 @@ static const struct column gpu_columns[] = {
 static void list_gpus(struct listing *l)
 {
 	size_t n;
-	const char *const *names = data_names(l->a, DATA_GPU, &n);
+	const char *const *names = data_names(l->a, l->d, DATA_GPU, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct node *file = node_read(l->a, l->d, data_path(l->a, DATA_GPU, names[i]));

@@ -59,7 +59,7 @@ static int by_name(const void *x, const void *y)
 	return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-const char *const *data_names(struct arena *a, enum data_kind kind, size_t *n)
+const char *const *data_names(struct arena *a, struct diag *d, enum data_kind kind, size_t *n)
 {
 	VEC(const char *) v = { 0 };
 	DIR *dir = opendir(data_folder(a, kind));
@@ -73,6 +73,10 @@ const char *const *data_names(struct arena *a, enum data_kind kind, size_t *n)
 	}
 	if (dir)
 		closedir(dir);
+	if (v.n == 0) {
+		diag_environment(d, (struct loc){ 0 }, "no files in the data folder '%s'", data_folder(a, kind));
+		diag_hint(d, "MEMPLAN_DATA names the folder that holds %s/", data_defs[kind].folder);
+	}
 	if (v.n > 0)
 		qsort(v.v, v.n, sizeof *v.v, by_name);
 	*n = v.n;

@@ -130,12 +130,13 @@ static void read_percent(struct field_reader *r, const struct node *v, const cha
 {
 	size_t len = v->shape == SHAPE_SCALAR ? strlen(v->text) : 0;
 	const struct node *number = v;
+	bool share = len > 1 && v->text[len - 1] == '%';
 	double x;
 
-	if (len > 1 && v->text[len - 1] == '%')
+	if (share)
 		number = node_scalar(r->a, arena_strndup(r->a, v->text, len - 1), v->loc);
-	if (!scalar_real(number, &x) || x < f->min || x > f->max)
-		wrong(r, v, path, arena_printf(r->a, "a share from %g%% to %g%%", f->min, f->max));
+	if (!share || !scalar_real(number, &x) || x < f->min || x > f->max)
+		wrong(r, v, path, arena_printf(r->a, "a share with its %%, from %g%% to %g%%", f->min, f->max));
 	else
 		*out = x;
 }
@@ -144,11 +145,12 @@ static void read_bytes(struct field_reader *r, const struct node *v, const char 
 		       const struct field *f, uint64_t *out)
 {
 	uint64_t bytes;
+	bool unit = v->shape == SHAPE_SCALAR && strpbrk(v->text, "Bb");
 
 	if (f->off && is_word(v, "off"))
 		*out = 0;
-	else if (v->shape != SHAPE_SCALAR || !parse_bytes(v->text, &bytes) || (double)bytes < f->min)
-		wrong(r, v, path, "a size such as 80GiB");
+	else if (!unit || !parse_bytes(v->text, &bytes) || (double)bytes < f->min)
+		wrong(r, v, path, "a size with its unit, such as 80GiB");
 	else
 		*out = bytes;
 }
@@ -300,7 +302,7 @@ struct effective *effective_find(struct field_reader *r, const char *path)
 
 static const char *print_bytes(struct arena *a, uint64_t bytes)
 {
-	static const char *const units[] = { "", "KiB", "MiB", "GiB", "TiB", "PiB" };
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
 	size_t i = 0;
 
 	while (bytes > 0 && bytes % 1024 == 0 && i + 1 < COUNT(units)) {

@@ -15,7 +15,7 @@ enum field_type {
 	FIELD_UINT,        /* uint64_t */
 	FIELD_REAL,        /* double */
 	FIELD_BOOL,        /* bool; with two choices: their names in place of false and true */
-	FIELD_PERCENT,     /* double, written 5% or 5 */
+	FIELD_PERCENT,     /* double, written 5% */
 	FIELD_BYTES,       /* uint64_t, written 80GiB */
 	FIELD_CHOICE,      /* int (or an enum of that size): index into choices */
 	FIELD_STRING,      /* const char * */

@@ -21,6 +21,7 @@ struct config {
 	bool strict;                   /* written by hand */
 	double v[KEY_N];
 	bool set[KEY_N];
+	bool wrong[KEY_N];             /* given, with a value that was refused */
 	struct loc loc[KEY_N];
 	const char *spelling[KEY_N];
 };
@@ -59,8 +60,10 @@ static void collect_key(struct config *c, const struct model_key *k, const struc
 {
 	double v = 0;
 	bool null = node_is_null(p->value);
-	if (!null && !read_value(c->d, k, p->value, &v))
+	if (!null && !read_value(c->d, k, p->value, &v)) {
+		c->wrong[k->key] = true;
 		return;
+	}
 	if (c->set[k->key] && !null && c->v[k->key] > 0 && c->v[k->key] != v) {
 		diag_error(c->d, p->loc, "'%s' and '%s' disagree", c->spelling[k->key], p->key);
 		return;
@@ -122,6 +125,8 @@ static void require(struct config *c)
 	for (size_t i = 0; i < COUNT(needed); i++) {
 		double deflt = c->family->deflt[needed[i].key];
 		if ((c->set[needed[i].key] && c->v[needed[i].key] > 0) || deflt <= 0)
+			continue;
+		if (c->wrong[needed[i].key])
 			continue;
 		if (c->strict)
 			diag_error(c->d, c->node->loc, "'%s' is missing", needed[i].name);

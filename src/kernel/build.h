@@ -111,7 +111,8 @@ tensor_id emit_moe(struct layer *l, tensor_id x);                               
 tensor_id emit_latent_attention(struct layer *l, tensor_id x);                      /* mla.c */
 tensor_id emit_attention_block(struct layer *l, tensor_id x);                        /* attention.c: projections in to projection out */
 tensor_id emit_attention(struct build *b, const struct attention_in *x);            /* attention.c: the chosen row */
-void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local);            /* rope.c */
+void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool sliding);          /* rope.c */
+bool local_angles(const struct build *b, bool sliding);     /* rope.c: whether such a layer has cos and sin of its own */
 /* modeling_phi.py: the class itself cuts, rotates and joins q and k, and keeps the rotated parts. */
 struct rotated { tensor_id q, k, q_front, k_front; };
 struct rotated emit_rope_part(struct build *b, tensor_id q, tensor_id k);           /* rope.c */

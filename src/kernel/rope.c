@@ -182,9 +182,14 @@ void add_angles(struct build *b, unsigned kinds)
 		b->angles[i] = add_buffer(b, "rotary cache", DT_FP32, 4, SHAPE(one, one, b->S, b->rotary), 1);
 }
 
-void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool local)
+bool local_angles(const struct build *b, bool sliding)
 {
-	int which = local && b->m->family->local_rope;
+	return sliding && b->in.cos[1] >= 0;
+}
+
+void emit_rope(struct build *b, tensor_id *q, tensor_id *k, bool sliding)
+{
+	int which = local_angles(b, sliding);
 	const struct kernel_row *row = kernel_row(b->spec, K_ROPE);
 	const char *rule = set_rule(b, row->source);
 	label(b, "rope");

@@ -99,7 +99,7 @@ static tensor_id run_layer(struct build *b, struct layer *l, tensor_id x)
 static void remember_kwargs(struct build *b, const struct layer *l)
 {
 	const struct shared_inputs *in = &b->in;
-	bool all = b->recipe.reentrant, local = l->sliding && b->m->family->local_rope;
+	bool all = b->recipe.reentrant, local = local_angles(b, l->sliding);
 	const struct { tensor_id x; bool used; } args[] = {
 		{ in->position_ids, true }, { in->alibi, true },
 		{ in->cos[0], !local }, { in->sin[0], !local }, { in->cos[1], local }, { in->sin[1], local },

@@ -61,7 +61,9 @@ static const struct node *data_read(struct plan_reader *p, enum data_kind kind, 
 		return NULL;
 	}
 	if (!path) {
-		names = data_names(a, kind, &n);
+		names = data_names(a, p->r.d, kind, &n);
+		if (n == 0)
+			return NULL;
 		diag_error(p->r.d, loc, "unknown %s '%s'", data_defs[kind].what, word);
 		if (nearest(word, names, n))
 			diag_hint(p->r.d, "did you mean '%s'?", nearest(word, names, n));

@@ -161,6 +161,9 @@ static void frozen_decoder(struct spec *s, struct recipe *r)
 	s->train.freeze = (struct strings){ decoder, COUNT(decoder) };
 }
 
+static void shallow(struct spec *s, struct recipe *r) { (void)r; s->model.layers = 2; }
+static void shallow_reentrant(struct spec *s, struct recipe *r) { shallow(s, r); reentrant(s, r); }
+
 struct variation { const char *name; void (*set)(struct spec *s, struct recipe *r); };
 static const struct variation variations[] = {
 	{ "plain", plain }, { "full recompute", full }, { "reentrant recompute", reentrant },
@@ -172,6 +175,7 @@ static const struct variation variations[] = {
 };
 /* Not of vision towers alone. */
 static const struct variation text_variations[] = {
+	{ "two layers", shallow }, { "two layers, reentrant", shallow_reentrant },
 	{ "chunked loss", chunked }, { "FSDP", sharded }, { "FSDP, recompute, accumulation", sharded_full },
 	{ "FSDP without resharding", sharded_kept }, { "FSDP, embedding and head apart", wrapped },
 	{ "the same, recompute, accumulation", wrapped_full }, { "the same, reentrant", wrapped_reentrant },

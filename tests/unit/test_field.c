@@ -90,7 +90,7 @@ static void test_values(void)
 		      " name: \"8\", parts: [q, v], layers: [1, 2], inner: {depth: 7}}");
 	assert(diag_status(x.r.d) == 0 && x.t.count == 10 && x.t.given && x.t.inner.depth == 7 && !x.t.later);
 	check_print(&x, "t.limit", "20", ORIGIN_FILE);
-	check_print(&x, "t.size", "1536", ORIGIN_FILE);
+	check_print(&x, "t.size", "1536B", ORIGIN_FILE);
 	check_print(&x, "t.ratio", "0.1", ORIGIN_FILE);
 	check_print(&x, "t.share", "12.5%", ORIGIN_FILE);
 	check_print(&x, "t.on", "false", ORIGIN_FILE);
@@ -110,10 +110,10 @@ static void test_errors(void)
 		{ "count: 11", "'t.count' wants an integer from 1 to 10, found 11", true },
 		{ "count: '3'", "'t.count' wants an integer from 1 to 10, found '3'", true },
 		{ "{count: 3, limit: 5}", "'t.limit' wants an integer >= 20, found 5", true },
-		{ "{count: 3, size: 5 gig}", "'t.size' wants a size such as 80GiB, found '5 gig'", true },
+		{ "{count: 3, size: 5 gig}", "'t.size' wants a size with its unit, such as 80GiB, found '5 gig'", true },
 		{ "{count: 3, ratio: 2}", "'t.ratio' wants a number from 0 to 1, found 2", true },
 		{ "{count: 3, ratio: .nan}", "'t.ratio' wants a number from 0 to 1, found .nan", true },
-		{ "{count: 3, share: 95%}", "'t.share' wants a share from 0% to 90%, found '95%'", true },
+		{ "{count: 3, share: 95%}", "'t.share' wants a share with its %, from 0% to 90%, found '95%'", true },
 		{ "{count: 3, on: yes}", "'t.on' wants true or false, found 'yes'", true },
 		{ "{count: 3, color: blue}", "'t.color' wants one of red, green, found 'blue'", true },
 		{ "{count: 3, parts: q}", "'t.parts' wants a list such as [a, b], found 'q'", true },
