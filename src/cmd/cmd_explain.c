@@ -87,6 +87,19 @@ static int unknown_operand(const struct args *args)
 		    : usage_error("explain", "no plan and no optimization '%s'", args->operand[0]);
 }
 
+/* Options that would be read and then say nothing. */
+static int check_options(const struct args *args, const struct format *fmt, const struct opt *o)
+{
+	bool formula = args->value[O_FORMULA], why = args->value[O_WHY];
+	if (formula && why)
+		return usage_error("explain", "--formula and --why are two questions: ask one");
+	if ((formula || why) && o)
+		return usage_error("explain", "%s wants a plan, '%s' is an optimization", formula ? "--formula" : "--why", o->name);
+	if ((formula || why || o) && fmt != format_find("text"))
+		return usage_error("explain", "%s is text only", formula ? "--formula" : why ? "--why" : o->name);
+	return EXIT_FITS;
+}
+
 static int run(const struct args *args)
 {
 	struct style st = { .a = args->a, .unit = args->unit, .color = args->color, .utf8 = style_wants_utf8() };
@@ -97,6 +110,8 @@ static int run(const struct args *args)
 		return usage_error("explain", "unknown format '%s'", args->format);
 	if (top && (strspn(top, "0123456789") != strlen(top) || !*top || strlen(top) > 9))
 		return usage_error("explain", "--top %s: wanted a number", top);
+	if (check_options(args, fmt, o) != EXIT_FITS)
+		return EXIT_INPUT;
 	st.top = top ? (size_t)atol(top) : 0;
 	if (o) {
 		explain_opt(args->out, o, &st);

@@ -59,6 +59,8 @@ static void check(const struct spec *s, const void *k, struct loc loc, struct di
 	check_ops(&knobs->ops, loc, d);
 	if (knobs->granularity == GRAIN_SELECTIVE && knobs->reentrant)
 		diag_error(d, loc, "selective recompute needs the non-reentrant form");
+	if (knobs->granularity == GRAIN_FULL && (knobs->save != 0 || knobs->ops.n > 0))
+		diag_error(d, loc, "'recompute.%s' wants granularity: selective", knobs->save != 0 ? "save" : "ops");
 	if (knobs->layers > s->model.layers)
 		diag_error(d, loc, "'recompute.layers' is %llu, but the model has %llu layers",
 			   (unsigned long long)knobs->layers, (unsigned long long)s->model.layers);
