@@ -5,9 +5,16 @@
 
 #include <string.h>
 
-extern const struct opt opt_recompute, opt_chunk_loss, opt_optimizer_in_backward;
+#define OPTS(ROW) \
+	ROW(opt_recompute) \
+	ROW(opt_chunk_loss) \
+	ROW(opt_optimizer_in_backward)
 
-const struct opt *const opts[] = { &opt_recompute, &opt_chunk_loss, &opt_optimizer_in_backward };
+#define DECLARED(name) extern const struct opt name;
+#define LISTED(name) &name,
+OPTS(DECLARED)
+
+const struct opt *const opts[] = { OPTS(LISTED) };
 const size_t nopt = COUNT(opts);
 
 const char *const opt_group_names[] = {
