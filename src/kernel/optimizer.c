@@ -132,6 +132,7 @@ tensor_id slot_tensor(struct build *b, const struct pslot *p, tensor_id like, en
 	int32_t id = graph_storage(b->g, name, cls, place_like(b, like), dt, n);
 	struct storage *s = &b->g->storages.v[id];
 	s->layer = p->layer;
+	s->rule = b->t->rule;
 	s->ncopies = p->copies;
 	s->copies = p->copies > 1 ? size_const(b->a, p->copies) : NULL;
 	return graph_tensor(b->g, id, dt, ndim, dims);

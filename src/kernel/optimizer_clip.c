@@ -20,12 +20,14 @@ void unscale_gradients(struct optimizing *s)
 	struct tape *t = s->t;
 	if (s->b->loss_scale < 0)
 		return;
+	const char *rule = set_rule(s->b, "torch 2.14.1 amp/grad_scaler.py unscale_");
 	label(s->b, "gradient scaler");
 	tensor_id wide = aten_new(t, "_to_copy", DT_FP32, 0, NULL, s->b->loss_scale, NO_TENSOR);
 	tensor_id inverse = aten_new(t, "reciprocal", DT_FP32, 0, NULL, wide, NO_TENSOR);
 	tensor_id inv_scale = aten_new(t, "_to_copy", DT_FP32, 0, NULL, inverse, NO_TENSOR);
 	tensor_id found_inf = aten_new(t, "full", DT_FP32, 0, NULL, NO_TENSOR, NO_TENSOR);
 	tape_op1(t, "_amp_foreach_non_finite_check_and_unscale_", inv_scale, found_inf, found_inf);
+	set_rule(s->b, rule);
 }
 
 /* ---- clipping */
@@ -45,6 +47,7 @@ static tensor_id partial_norms(struct optimizing *s, uint64_t count)
 	size_ref chunks = size_ceil_div(s->b->a, longest, size_const(s->b->a, NORM_CHUNK));
 	int32_t id = graph_storage(s->b->g, "partial norms", CLASS_WORKSPACE, PLACE_GPU, DT_FP32,
 				   size_mulc(s->b->a, chunks, count * PARTIAL_BYTES));
+	s->b->g->storages.v[id].rule = "torch 2.14.1 aten/native/cuda/ForeachReduceOp.cu";
 	return graph_tensor(s->b->g, id, DT_FP32, 1, &chunks);
 }
 
@@ -81,6 +84,7 @@ void trace_clip(struct build *b)
 		return;
 	bool on_gpu = b->g->storages.v[T(b->t, s.grad[0])->storage].place == PLACE_GPU;
 	unscale_gradients(&s);
+	const char *rule = set_rule(b, "torch 2.14.1 nn/utils/clip_grad.py, foreach");
 	struct norms norms = gradient_norms(&s, on_gpu);
 	label(b, "total norm of gradients");
 	size_ref n = size_const(b->a, norms.count);
@@ -98,4 +102,5 @@ void trace_clip(struct build *b)
 	tape_holdv(b->t, (tensor_id[]){ inverse, sum }, 2);
 	tensor_id clamped = temp_like(&s, "clamp", total);
 	tape_holdv(b->t, (tensor_id[]){ coef, clamped, total }, 3);
+	set_rule(b, rule);
 }
