@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernel/build.h"
+#include "kernel/optimizer.h"
 #include "kernel/trained.h"
 
 typedef unsigned long long ull;
@@ -78,17 +79,16 @@ static void complete_precision(struct plan_reader *p)
 		pr->optimizer = pr->master;
 }
 
-/* What each optimizer can be: torch 2.14.1 torch/optim, Adafactor and Lion of the same kind, bitsandbytes. */
-#define IMPL(i) (1u << (i))
+/* Defaults of each optimizer and the options that it has: torch 2.14.1 torch/optim, Adafactor and Lion of the same kind, bitsandbytes. */
 static const struct optimizer_rule {
-	unsigned impls; enum optimizer_impl deflt; double weight_decay; bool momentum, amsgrad;
+	enum optimizer_impl deflt; double weight_decay; bool momentum, amsgrad;
 } optimizer_rules[] = {
-	[OPT_ADAMW] = { IMPL(IMPL_FUSED) | IMPL(IMPL_FOREACH) | IMPL(IMPL_FORLOOP), IMPL_FOREACH, 0.01, false, true },
-	[OPT_ADAM] = { IMPL(IMPL_FUSED) | IMPL(IMPL_FOREACH) | IMPL(IMPL_FORLOOP), IMPL_FOREACH, 0, false, true },
-	[OPT_SGD] = { IMPL(IMPL_FUSED) | IMPL(IMPL_FOREACH) | IMPL(IMPL_FORLOOP), IMPL_FOREACH, 0, true, false },
-	[OPT_ADAFACTOR] = { IMPL(IMPL_FOREACH) | IMPL(IMPL_FORLOOP), IMPL_FORLOOP, 0, false, false },
-	[OPT_LION] = { IMPL(IMPL_FORLOOP), IMPL_FORLOOP, 0, false, false },
-	[OPT_ADAM8BIT] = { IMPL(IMPL_FUSED), IMPL_FUSED, 0, false, false },
+	[OPT_ADAMW] = { IMPL_FOREACH, 0.01, false, true },
+	[OPT_ADAM] = { IMPL_FOREACH, 0, false, true },
+	[OPT_SGD] = { IMPL_FOREACH, 0, true, false },
+	[OPT_ADAFACTOR] = { IMPL_FORLOOP, 0, false, false },
+	[OPT_LION] = { IMPL_FORLOOP, 0, false, false },
+	[OPT_ADAM8BIT] = { IMPL_FUSED, 0, false, false },
 };
 
 static void complete_optimizer(struct plan_reader *p)
@@ -341,7 +341,7 @@ static void check_optimizer(struct plan_reader *p)
 		{ o->amsgrad && !rule->amsgrad, "optimizer.amsgrad" },
 	};
 
-	if (!(rule->impls & IMPL(o->impl)))
+	if (!optimizer_row(o->name, o->impl))
 		diag_error(p->r.d, plan_loc(p, "optimizer.implementation"), "%s has no '%s' implementation", name,
 			   effective_text(p, "optimizer.implementation"));
 	for (size_t i = 0; i < COUNT(other); i++)
